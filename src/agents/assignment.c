@@ -4,7 +4,7 @@
 #include "jobs/lease.h"
 #include "journal/journal.h"
 
-/* On one line: outside of its strings JSON may have newlines. */
+/* Writes JSON on one line: between its tokens there may be newlines. */
 static void put_json(struct buf *b, struct str input)
 {
     size_t from = b->n;
@@ -53,7 +53,8 @@ void assignment_put_run(struct buf *b,
     put_json(b, run->metadata);
     if (run->kwargs.n > 2)
         buf_char(b, ',');
-    put_json(b, str_skip(run->kwargs, 1)); /* without its brace: more members follow */
+    put_json(b, str_skip(run->kwargs, 1)); /* without its opening brace: more members come
+                                              before */
 }
 
 void assignment_put(struct buf *b, const struct assignment *assignment)

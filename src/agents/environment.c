@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* KEY= of KEY=VALUE. */
+/* "KEY=" of "KEY=VALUE". */
 static struct str key_of_entry(const char *entry)
 {
     struct str all = str_of(entry);
@@ -96,12 +96,12 @@ int environment_add(struct environment *env, const char *entry)
     return err;
 }
 
-/* A variable of the worker's own: KEY= and its value. */
+/* A variable that is added for one worker: "KEY=" and its value. */
 struct own {
     struct str key, value;
 };
 
-/* KEY=VALUE of each at @text, with its end. */
+/* Writes KEY=VALUE of each variable to @text, with its NUL. */
 static void write_own(char **list, char *text, const struct own *own, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -8,29 +8,29 @@
 #include <stdint.h>
 
 struct environment {
-    char **all; /* owned, with its texts; NULL-terminated */
+    char **all; /* owned, with its strings; NULL-terminated */
     size_t n;
 };
 
-/* The server's @mark (or NULL), what is in @inherited without SPOOLWIRE_*, and @extra (or
- * NULL), which wins over it. */
+/* The server's @mark (or NULL), the variables of @inherited without SPOOLWIRE_*, and @extra (or
+ * NULL), which overrides them. */
 MUST_CHECK int environment_init(struct environment *env,
                                 const char *mark,
                                 char *const *inherited,
                                 char *const *extra);
 void environment_done(struct environment *env);
-/* KEY=VALUE, unless the agent has a value of its own. */
+/* Adds KEY=VALUE, unless the agent sets KEY itself. */
 MUST_CHECK int environment_add(struct environment *env, const char *entry);
 
-/* One worker's: the agent's, and who it is.  @token is its own, unless the agent has a value
- * for that.  One block, to be freed with free(); it borrows the agent's texts.  NULL when
- * memory ran out. */
+/* The environment of one worker: the agent's, and the worker's identity.  @token is used unless
+ * the agent sets one.  One block, to be freed with free(); it borrows the agent's strings. NULL
+ * when memory ran out. */
 char **environment_for(const struct environment *env,
                        struct str job,
                        int64_t attempt,
                        struct str agent,
                        struct str token);
-/* The same for a process that has up to @concurrency jobs at a time. */
+/* The same for a process of a pool, which runs up to @concurrency jobs at a time. */
 char **environment_for_pool(const struct environment *env,
                             struct str agent,
                             unsigned concurrency,

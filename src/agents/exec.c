@@ -1,15 +1,15 @@
-/* The manager: leases for every agent, and the tasks and pools that run the jobs.
+/* The manager: leases jobs for every agent, and owns the tasks and pools that run them.
  *
  *     queued, a job's end, every 2 s ──▶ wanted ──▶ LEASE, one at a time per agent
- *                                          │           │ a job: begun, and wanted again
+ *                                          │           │ a job: started, and wanted again
  *                                          │           └ none: not wanted
- *                                          └─ a pool without a place: COUNT, and it grows
+ *                                          └─ a pool without a free slot: COUNT, and it grows
  *
  * Each agent has its own slots and its own pending lease request, so none can starve another.
  *
- * Other threads set a flag (an agent's hint, drain, stop) and post the one wake message,
- * unless it is under way; only a cancel is a message of its own.  Without memory for it, the
- * worker learns of it with its next heartbeat.
+ * Other threads set a flag (an agent's hint, drain, stop) and post the wake message, unless it
+ * is posted already.  Only a cancel or an ask is a message of its own; if there is no memory
+ * for it, the next heartbeat brings the news.
  *
  * Stop: no new leases, every task and pool is stopped; when the last is gone and the last lease
  * request answered, the mailbox and the timers are closed, and the loop ends. */
@@ -36,7 +36,7 @@
 
 enum { POLL_MS = 2000, DEFAULT_CONCURRENCY = 10, SCRATCH = 64 * 1024 };
 
-/* An agent and who works for it. */
+/* An agent, and the tasks or the pool that run its jobs. */
 struct agent_runner {
     struct exec *exec;
     const struct exec_agent *agent; /* borrowed */
@@ -45,27 +45,28 @@ struct agent_runner {
     struct pool *pool;         /* owned; NULL: a process for each job */
     struct call_router router; /* of the pool */
     size_t n_works;
-    struct task **slots; /* owned; who has which place, if its kind outlives us, or NULL */
-    size_t slot;         /* for which is asked */
+    struct task **slots; /* owned; the task in each slot, or NULL; only for kinds whose jobs
+                            outlive the server */
+    size_t slot;         /* of the pending lease request */
     bool is_wanted;      /* a job may be waiting */
-    bool owes;           /* a job that was not started is still to be handed back */
-    bool ask_first;      /* there may be news for the job under way */
+    bool owes;           /* a leased job was not started and is still to be returned */
+    bool ask_first;      /* send a heartbeat first: a cancel may have arrived before the job */
     atomic_bool hint;    /* any thread: exec_queued */
 };
 
 struct exec {
     struct host host;
-    struct report_reader reader; /* the host's, like the next */
+    struct report_reader reader; /* of the host, like the next */
     struct exec_counts counts;
     uv_loop_t loop;
     struct mailbox *box; /* owned */
     uv_timer_t poll;
     struct agent_runner *runners; /* owned */
     size_t n_runners;
-    size_t first_runner; /* to lease next time */
+    size_t first_runner; /* the runner that leases first next time */
     struct task **works; /* owned; room for the tasks of all agents */
     size_t n_works;
-    char worker[96]; /* what leases are signed with */
+    char worker[96]; /* the worker's name in leases */
     bool is_draining, is_closed;
     /* Any thread: */
     struct loop_message wake;
@@ -90,8 +91,8 @@ static bool has_place(const struct agent_runner *runner)
                                 : runner->n_works < places(runner->agent);
 }
 
-/* A job that outlives the server is leased with the name of its slot as request id, which the
- * next server uses too: it gets the same lease again. */
+/* Jobs of this kind outlive the server.  The request id of the lease is the name of the slot,
+ * which the next server uses too: so it gets the same lease again. */
 static void name_place(struct agent_runner *runner, struct journal_request *req)
 {
     char name[160];
@@ -101,7 +102,8 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
         runner->slot++;
     (void)snprintf(name, sizeof(name), "%s:%.*s:%zu", agent_kinds[runner->agent->kind].name,
                    STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
-    (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* or it has no name */
+    (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* without memory: no
+                                                                         request id */
 }
 
 static void ask(struct agent_runner *runner, enum journal_op op)
@@ -143,7 +145,7 @@ static void lease_more(struct exec *e)
     e->first_runner++;
 }
 
-/* The leased job again: its texts are still in the request. */
+/* Returns the leased job; its texts are still in the request. */
 static void return_job(struct agent_runner *runner)
 {
     struct journal_request *req = &runner->lease;
@@ -155,7 +157,7 @@ static void return_job(struct agent_runner *runner)
 
 /* --- the end ----------------------------------------------------------------- */
 
-/* What is here, for exec_running too. */
+/* Counts jobs and processes, and publishes the number for exec_running. */
 static size_t count(struct exec *e)
 {
     size_t n = e->n_works;
@@ -208,7 +210,7 @@ static void stop(struct exec *e)
     if (e->host.is_stopping)
         return;
     e->host.is_stopping = e->is_draining = true;
-    for (size_t i = 0; i < e->n_works; i++) /* none goes away inside of this */
+    for (size_t i = 0; i < e->n_works; i++) /* no task is freed inside of this loop */
         task_stop(e->works[i]);
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
@@ -222,7 +224,7 @@ static void on_pool_changed(void *arg)
     struct agent_runner *runner = arg;
     struct exec *e = runner->exec;
 
-    (void)count(e); /* for exec_running */
+    (void)count(e); /* updates exec_running */
     runner->is_wanted = true;
     lease_more(e);
     close_when_idle(e);
@@ -273,7 +275,8 @@ static int give_to_pool(struct agent_runner *runner)
     int err = pool_take(runner->pool, req);
 
     if (err == 0 && runner->ask_first)
-        (void)pool_ask(runner->pool, req->row->key, req->row->attempt); /* it has just come */
+        (void)pool_ask(runner->pool, req->row->key, req->row->attempt); /* it was just taken:
+                                                                           found */
     return err;
 }
 
@@ -309,7 +312,7 @@ static void job_came(struct agent_runner *runner)
         err = runner->pool != NULL ? give_to_pool(runner) : give_to_work(runner);
     if (err != 0)
         return_job(runner);
-    (void)count(runner->exec); /* for exec_running */
+    (void)count(runner->exec); /* updates exec_running */
 }
 
 static void on_lease_answered(struct loop_call *call)
@@ -319,13 +322,13 @@ static void on_lease_answered(struct loop_call *call)
     struct exec *e = runner->exec;
 
     if (req->op == JOURNAL_RETURN)
-        runner->owes = req->code == ERR_BUSY; /* the poll tries again */
+        runner->owes = req->code == ERR_BUSY; /* the poll timer tries again */
     else if (req->op == JOURNAL_COUNT)
         pool_need(runner->pool, req->code == 0 ? req->count.n_waiting : 0);
     else if (req->code == 0)
         job_came(runner);
     if (!call->is_pending && !runner->owes) {
-        arena_done(&req->mem); /* the input may have been large */
+        arena_done(&req->mem); /* frees the input, which may be large */
         lease_more(e);
     }
     close_when_idle(e);
@@ -343,7 +346,7 @@ static void on_wake(struct loop_message *message)
 {
     struct exec *e = container_of(message, struct exec, wake);
 
-    atomic_store(&e->wake_posted, false); /* first: what is set from here on wakes again */
+    atomic_store(&e->wake_posted, false); /* first: flags set from here on post it again */
     for (size_t i = 0; i < e->n_runners; i++)
         if (atomic_exchange(&e->runners[i].hint, false))
             e->runners[i].is_wanted = e->runners[i].router.is_wanted = true;
@@ -388,7 +391,7 @@ struct job_event {
     int64_t key, attempt;
 };
 
-/* False when no task here has that job. */
+/* Passes the event to the task or pool job; false when this server does not run that job. */
 static bool tell(struct exec *e, const struct job_event *n)
 {
     for (size_t i = 0; i < e->n_works; i++)
@@ -415,7 +418,7 @@ static void on_news(struct loop_message *message)
     free(n);
 }
 
-/* Without memory it comes with the next heartbeat. */
+/* Without memory the news come with the next heartbeat. */
 static void post_news(struct exec *e, bool is_cancel, int64_t key, int64_t attempt)
 {
     struct job_event *n = malloc(sizeof(*n));
@@ -460,7 +463,7 @@ static void *run(void *arg)
     struct exec *e = arg;
     sigset_t pipes;
 
-    /* A worker may be gone when we write to it. */
+    /* A worker may have exited when we write to it. */
     (void)sigemptyset(&pipes);
     (void)sigaddset(&pipes, SIGPIPE); /* a valid number */
     (void)pthread_sigmask(SIG_BLOCK, &pipes, NULL);
@@ -476,7 +479,7 @@ int exec_start(struct exec *e, char *const *more, struct error *err)
                 return error_set(err, ERR_NOMEM, "out of memory");
     if (pthread_create(&e->thread, NULL, run, e) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread of exec agents");
-    (void)pthread_setname_np(e->thread, "exec"); /* only for people */
+    (void)pthread_setname_np(e->thread, "exec"); /* shown in ps and debuggers */
     e->is_started = true;
     return 0;
 }
@@ -532,7 +535,7 @@ static int add_runners(struct exec *e, const struct exec_options *options, struc
             return error_set(err, ERR_NOMEM, "out of memory");
         runner->exec = e;
         runner->agent = agent;
-        runner->is_wanted = true; /* what waited before we came */
+        runner->is_wanted = true; /* jobs may wait already */
         journal_request_init(&runner->lease, e->box, runner, on_lease_answered);
         e->n_runners = i + 1;
         if (kind->outlives_server)
@@ -548,7 +551,7 @@ static int add_runners(struct exec *e, const struct exec_options *options, struc
                                                   : error_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* What the agents of each kind share. */
+/* Opens what the agents of each kind share. */
 static int open_kinds(struct exec *e, const struct exec_options *options, struct error *err)
 {
     bool is_open[AGENT_KIND_MAX] = { false };
@@ -620,7 +623,7 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
         return code;
     }
     e->host.box = e->box;
-    wake(e); /* what waited before we came */
+    wake(e); /* jobs may wait already */
     *ret = e;
     return 0;
 }

@@ -6,18 +6,18 @@
  *        ▲                 │◀──stdout: events──────────────────┤
  *        └──append, finish─┘◀──stderr: the log─────────────────┘
  *
- * The manager has a thread with a loop of its own.  Each agent leases jobs while it has
- * free places.  A worker finds its job on stdin, which ends there.  It leads its own session
- * and process group; when it has ended, what is left of the group is killed.  Its exit status
+ * The manager has a thread with a loop of its own.  Each agent leases jobs while it has free
+ * slots.  A worker reads its job from stdin, which is then closed.  It leads its own session
+ * and process group; when it has exited, the rest of the group is killed.  Its exit status
  * decides the job unless its events did: exit 0 is the end of the stream (the journal decides
  * what that means), anything else a failure with the end of stderr.
  *
  * A process of a pool gets its jobs as lines on stdin; each line of its stdout names its job
  * (pool/report.h).
  *
- * The environment is the server's without SPOOLWIRE_* (there are secrets in it), plus the
- * agent's, plus where the server is (SPOOLWIRE_URL, SPOOLWIRE_TOKEN), plus SPOOLWIRE_AGENT;
- * plus SPOOLWIRE_JOB and SPOOLWIRE_ATTEMPT, or in a pool SPOOLWIRE_CONCURRENCY. */
+ * The environment is the server's without SPOOLWIRE_* (it contains secrets), plus the agent's,
+ * plus the server's address (SPOOLWIRE_URL, SPOOLWIRE_TOKEN), plus SPOOLWIRE_AGENT; plus
+ * SPOOLWIRE_JOB and SPOOLWIRE_ATTEMPT, or in a pool SPOOLWIRE_CONCURRENCY. */
 #ifndef AGENTS_EXEC_H
 #define AGENTS_EXEC_H
 
@@ -38,52 +38,53 @@ struct barriers;
 struct exec_pool {
     unsigned size;         /* processes at a time */
     unsigned concurrency;  /* jobs at a time in each; 0: 1 */
-    unsigned warm;         /* processes that are there without a job */
+    unsigned warm;         /* processes that are kept without a job */
     uint64_t recycle_jobs; /* a process is replaced after so many; 0: never */
     size_t recycle_bytes;  /* or when it has so much resident memory; 0: never */
-    char *const *watch;    /* folders with its files: a change replaces all; NULL: none */
-    int64_t start_ms;      /* to be ready */
-    int64_t drain_ms;      /* for the other jobs of a process that does not stop one */
-    int64_t backoff_ms;    /* longest pause before a process is started again */
+    char *const *watch; /* folders with its source files: a change replaces all processes; NULL:
+                           none */
+    int64_t start_ms;   /* time to become ready */
+    int64_t drain_ms;   /* for the other jobs of a process that did not stop a cancelled one */
+    int64_t backoff_ms; /* longest pause before a process is started again */
 };
 
-/* The shape of a job for a remote endpoint (body.h). */
+/* The format in which a remote endpoint gets a job (body.h). */
 enum exec_body { EXEC_BODY_INPUT, EXEC_BODY_ORDER, EXEC_BODY_LANGSERVE, EXEC_BODY_LANGGRAPH };
 
 /* A remote endpoint that gets the jobs of an agent. */
 struct exec_http {
-    const char *url;      /* "{job}" in it stands for the job's id */
+    const char *url;      /* "{job}" in it is replaced by the job's id */
     char *const *headers; /* NAME=value, or NULL: none to add */
     enum exec_body body;
-    const char *assistant; /* LANGGRAPH, like the next */
-    char *const *modes;    /* what is asked for */
-    const char *ca;        /* PEM file of who may sign its certificate; NULL: the system's */
+    const char *assistant; /* only for LANGGRAPH, like the next */
+    char *const *modes;    /* stream modes to ask for */
+    const char *ca;        /* PEM file of trusted CAs; NULL: the system's */
     int64_t connect_ms;
-    int64_t first_ms; /* for its answer to begin */
-    int64_t idle_ms;  /* between two pieces of it */
+    int64_t first_ms; /* timeout until the answer begins */
+    int64_t idle_ms;  /* timeout between two pieces of the answer */
 };
 
 /* A queue of ARQ that gets the jobs of an agent. */
 struct exec_arq {
     const char *function;
     const char *queue;
-    char *const *args;           /* words (config/values/arq_argument.h), like resume_args */
-    const char *resume_function; /* NULL: the same, with the same words */
+    char *const *args; /* argument words (config/values/arq_argument.h), like resume_args */
+    const char *resume_function; /* NULL: the same function and arguments */
     char *const *resume_args;
     enum arq_form form;
     int64_t defer_ms;
     int64_t expires_ms;     /* 0: a day after it was due */
-    bool keeps_result;      /* its workers do: without one it is lost */
+    bool keeps_result;      /* its workers keep results: a job without one is lost */
     const char *health_key; /* NULL: the queue's */
     int64_t poll_ms;
-    int64_t settle_ms; /* after the result, at most, for what is still on the channel */
+    int64_t settle_ms; /* longest wait after the result for events still on the channel */
 };
 
 struct exec_agent {
     struct str name;
-    enum agent_kind kind;     /* one that runs here; members of other kinds are ignored */
-    char *const *argv;        /* of a kind with processes */
-    char *const *env;         /* KEY=VALUE, or NULL: nothing to add */
+    enum agent_kind kind;     /* a kind that runs here; members of other kinds are ignored */
+    char *const *argv;        /* only for kinds with processes */
+    char *const *env;         /* KEY=VALUE; NULL: nothing to add */
     const char *cwd;          /* NULL: the server's */
     unsigned concurrency;     /* 0: 10 */
     int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
@@ -105,25 +106,25 @@ static inline int64_t exec_grace_ms(const struct exec_agent *a)
 struct exec_options {
     const struct exec_agent *agents; /* with all they point to: borrowed, outlive the manager */
     size_t n;
-    struct journal *journal;        /* borrowed; stopped after the manager */
-    const unsigned char *lease_key; /* borrowed; what leases are signed with (jobs/lease.h), */
+    struct journal *journal;          /* borrowed; stopped after the manager */
+    const unsigned char *lease_key;   /* borrowed; signs leases (jobs/lease.h), */
     const unsigned char *process_key; /* and tokens of processes (jobs/process_token.h) */
     /* A line of stderr, as valid UTF-8; also the manager's own messages about the job's
      * process, as "spoolwire: ...".  On the manager's thread.  May be NULL. */
     void (*log)(void *arg, struct str job, struct str agent, struct str line);
     void *arg;
-    int64_t heartbeat_ms;          /* 0: a quarter of the lease */
-    uint64_t poll_ms;              /* between two polls for jobs; 0: 2 s */
-    const char *mark;              /* of all processes (process/child_guard.h), or NULL */
-    const struct redis_url *redis; /* with agents that are queues of ARQ */
-    struct barriers *barriers;     /* of their channels; borrowed; NULL: nobody listens */
+    int64_t heartbeat_ms; /* 0: a quarter of the lease */
+    uint64_t poll_ms;     /* between two polls for jobs; 0: 2 s */
+    const char *mark; /* in the environment of all processes (process/child_guard.h), or NULL */
+    const struct redis_url *redis; /* needed by agents of the kind arq */
+    struct barriers *barriers;     /* of their channels; borrowed; NULL: no subscriber */
 };
 
-/* Processes, by whether they are of a pool. */
+/* Numbers of processes, in pools and outside of pools. */
 struct exec_counts {
-    struct counter works, pooled; /* that are there now */
+    struct counter works, pooled; /* running now */
     struct counter works_started, pooled_started;
-    struct counter pooled_crashed; /* ended without our wish */
+    struct counter pooled_crashed; /* ended without being told to */
 };
 
 MUST_CHECK int exec_new(const struct exec_options *options,
@@ -138,16 +139,16 @@ MUST_CHECK int exec_start(struct exec *e, char *const *more, struct error *err);
 void exec_queued(struct exec *e, struct str agent);
 /* A cancel was requested of the job with that key.  Attempts other than ours are ignored. */
 void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
-/* The journal has something else for that job's worker: sends a heartbeat to get it. */
+/* The journal has other news for that job's worker: sends a heartbeat to get them. */
 void exec_ask(struct exec *e, int64_t key, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are requeued
  * without using up an attempt.  Returns at once: see exec_running. */
 void exec_drain(struct exec *e);
 const struct exec_counts *exec_counts(const struct exec *e);
-/* How many jobs and processes of pools are here; after a drain this falls to 0. */
+/* The number of jobs and pool processes here; falls to 0 after a drain. */
 size_t exec_running(const struct exec *e);
 
-/* By the thread that started it.  Kills what is left, requeues its jobs, and waits for the
+/* By the thread that started it.  Kills all processes, requeues their jobs, and waits for the
  * thread.  What cannot be stored at the first try is left to the journal's recovery. */
 void exec_stop(struct exec *e);
 void exec_free(struct exec *e);

@@ -3,8 +3,7 @@
  *
  *     made ──▶ start ──▶ output … ──▶ over ──▶ close ──▶ closed
  *
- * Before it starts it is one block of memory and nothing else, and so it is after `closed`:
- * free() ends it.
+ * Before `start` and after `closed` it owns nothing but its block of memory: free() is enough.
  *
  * Loop thread only. */
 #ifndef AGENTS_EXECUTOR_H
@@ -23,47 +22,48 @@ struct assignment;
 
 /* What the executor tells its owner. */
 struct executor_events {
-    /* Bytes of lines; @more: another call follows in this turn, maybe with none. */
+    /* Bytes of output lines; @more: another call follows in this turn, maybe with no bytes. */
     void (*output)(void *owner, struct str bytes, bool more);
-    /* Once, and no output after it.  @is_whole: the last line need not have a newline. */
+    /* Called once; no output follows.  @is_whole: the last line is complete even without a
+     * newline. */
     void (*over)(void *owner, bool is_whole);
-    /* After `close`: nothing of them is left but their memory. */
+    /* After `close`: only the memory is left. */
     void (*closed)(void *owner);
 };
 
 enum outcome {
     OUTCOME_WELL,
     OUTCOME_FAILED,
-    OUTCOME_RAISED,    /* failed: the worker's own exception, in its own words */
-    OUTCOME_CANCELLED, /* by somebody else than us */
+    OUTCOME_RAISED,    /* failed: an exception of the worker, with its own message */
+    OUTCOME_CANCELLED, /* by somebody other than us */
     OUTCOME_LOST       /* not the job's fault: another attempt may succeed */
 };
 
 struct executor_ops {
-    const char *source; /* of its lines, for people */
-    /* False: there is nothing to wait for, `over` does not come; `judge` says why. */
+    const char *source; /* the name of its output, for log messages */
+    /* False: it did not start, and `over` is not called; `judge` says why. */
     bool (*start)(struct executor *h, const struct assignment *assignment);
-    /* No more output, and again. */
+    /* Stops reading its output, and reads it again. */
     void (*pause)(struct executor *h);
     void (*resume)(struct executor *h);
-    /* Asks the worker to stop at its next step; NULL: it cannot. */
+    /* Asks the worker to pause at its next step; NULL: it cannot. */
     void (*rest)(struct executor *h);
-    /* Ends the work in good order, at once, or without waiting for its output to end.  `over`
-     * follows, and never from inside of these calls. */
+    /* Ends the work: in good order, at once, or without waiting for the end of its output.
+     * `over` follows, but never from inside of these calls. */
     void (*stop)(struct executor *h);
     void (*kill)(struct executor *h);
     void (*abandon)(struct executor *h);
     /* Lets it continue without this server: the next server that leases the job finds it.
      * `over` follows as above.  NULL: it does not outlive the server, and is stopped. */
     void (*leave)(struct executor *h);
-    /* It has ended by itself; some of its output may not be read yet. */
+    /* It has ended by itself; some of its output may not have been read. */
     bool (*has_ended)(const struct executor *h);
-    /* Only then.  Writes why it failed. */
+    /* Only if it has ended.  Writes why it failed. */
     enum outcome (*judge)(const struct executor *h, struct buf *error, struct str *ret_type);
-    /* What else is known of that, as a JSON object or nothing.  NULL: nothing. */
+    /* Writes more about the failure, as a JSON object or nothing.  NULL: nothing. */
     void (*details)(const struct executor *h, struct buf *out);
-    /* After a success: the job's output, as JSON or absent.  NULL: the end is the end of a
-     * stream, and the journal decides what it means. */
+    /* After a success: the job's output, as JSON or absent.  NULL: the end is treated as the
+     * end of a stream, and the journal decides what it means. */
     struct str (*output)(const struct executor *h);
     void (*close)(struct executor *h);
 };
@@ -78,14 +78,14 @@ struct executor {
     struct str job;
 };
 
-/* What the manager must know of a kind to run its jobs. */
+/* What the manager needs to know of a kind to run its jobs. */
 struct executor_kind {
-    /* The executor of one job: takes over what @common says, but for its ops.  Returns NULL
-     * when out of memory.  NULL here: the jobs go to a pool. */
+    /* Makes the executor of one job; copies @common except for its ops.  Returns NULL when out
+     * of memory.  NULL here: the jobs go to a pool. */
     struct executor *(*make)(const struct executor *common);
-    /* What all executors of this kind share, in @host: made before the first job when there is
-     * an agent of this kind, and closed after the last.  `close` is called in any case.  Both
-     * NULL: there is nothing. */
+    /* Opens and closes what all executors of this kind share, in @host: before the first job if
+     * there is an agent of this kind, and after the last.  `close` is always called.  Both
+     * NULL: there is nothing to share. */
     int (*open)(struct host *host, const struct exec_options *options, struct error *err);
     void (*close)(struct host *host);
 };

@@ -1,4 +1,4 @@
-/* How a worker says that a job has ended, over stdio and over HTTP alike:
+/* A worker's report that a job has ended, over stdio and over HTTP alike:
  *
  *     {"status":"success","output":{"report":"..."}}
  *     {"status":"failure","error":"no such repository","error_type":"ValueError",
@@ -17,9 +17,9 @@ struct finish {
     const yyjson_val *details;    /* of a failure: an object, borrowed; NULL: none */
 };
 
-/* ERR_TYPE when the status is none. */
+/* ERR_TYPE when the status is not one of these. */
 int finish_read(const yyjson_val *object, struct finish *ret, struct error *err);
-/* The output or the details as JSON; nothing when there are none. */
+/* Write the output, or the details, as JSON; nothing when there are none. */
 void finish_put_output(struct buf *b, const struct finish *finish);
 void finish_put_details(struct buf *b, const struct finish *finish);
 

@@ -21,19 +21,19 @@ struct host {
     struct journal *journal;
     void (*log)(void *arg, struct str job, struct str agent, struct str line); /* or NULL */
     void *arg;
-    const unsigned char *lease_key;   /* what leases are signed with (jobs/lease.h) */
-    const unsigned char *process_key; /* and tokens of processes (jobs/process_token.h) */
+    const unsigned char *lease_key;   /* signs leases (jobs/lease.h) */
+    const unsigned char *process_key; /* signs tokens of processes (jobs/process_token.h) */
     int64_t heartbeat_ms;             /* 0: a quarter of the lease */
-    uv_buf_t scratch;                 /* where reads go */
+    uv_buf_t scratch;                 /* buffer for reads */
     struct exec_counts *counts;
     struct http_client *client;   /* NULL: no agent is a remote endpoint */
     struct arq_line *arq;         /* NULL: no agent is a queue of ARQ */
     struct barriers *barriers;    /* NULL: no subscriber */
-    struct report_reader *reader; /* of lines that are looked at here */
-    bool is_stopping;             /* nothing is tried again */
+    struct report_reader *reader; /* for lines that are parsed here */
+    bool is_stopping;             /* requests are not tried again */
 };
 
-/* A line for people; @job may be absent. */
+/* Writes a log line; @job may be absent. */
 static inline void host_log(const struct host *h,
                             struct str job,
                             struct str agent,

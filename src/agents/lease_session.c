@@ -1,5 +1,5 @@
-/* go_on() decides what is sent next: the next batch, then the final request (when it is known),
- * then nothing.  Everything that happens (lines, an answer, a timer) ends with it. */
+/* lease_session_go_on() decides what is sent next: the next batch, then the final request (when
+ * it is known), then nothing.  Every handler (lines, an answer, a timer) ends by calling it. */
 #include "agents/lease_session.h"
 
 #include "agents/host.h"
@@ -8,7 +8,7 @@
 
 enum { FIRST_RETRY_MS = 100, LAST_RETRY_MS = 2000, DEFAULT_LEASE_MS = 60000 };
 
-/* --- remarks for people -------------------------------------------------------- */
+/* --- log lines ----------------------------------------------------------------- */
 
 void lease_session_remark(const struct lease_session *d, const char *what, const char *why)
 {
@@ -63,7 +63,7 @@ static void stop_retrying(struct lease_session *d)
     (void)uv_timer_stop(&d->retry); /* stopping cannot fail */
 }
 
-/* The journal has given the job to another, ended it, or deleted it. */
+/* The journal gave the job to another worker, ended it, or deleted it. */
 static void lose(struct lease_session *d, int code, const char *why)
 {
     if (d->last_sent || d->is_gone)
@@ -75,7 +75,7 @@ static void lose(struct lease_session *d, int code, const char *why)
     d->events->lost(d, code);
 }
 
-/* --- what is said to the journal --------------------------------------------- */
+/* --- requests to the journal ------------------------------------------------- */
 
 static struct journal_request *begin(struct lease_session *d,
                                      struct journal_request *req,
@@ -122,7 +122,7 @@ static void on_retry(uv_timer_t *timer)
     lease_session_go_on(d);
 }
 
-/* False when there is no later. */
+/* False when the session will not try again. */
 static bool try_later(struct lease_session *d, const char *why)
 {
     if (d->host->is_stopping) {
@@ -198,7 +198,7 @@ void lease_session_hurry(struct lease_session *d)
     lease_session_go_on(d);
 }
 
-/* --- what the journal answers ------------------------------------------------ */
+/* --- answers of the journal -------------------------------------------------- */
 
 static void batch_stored(struct lease_session *d, const struct journal_request *req)
 {
@@ -222,14 +222,14 @@ static void batch_answered(struct lease_session *d, const struct journal_request
     case ERR_BUSY:
     case ERR_NOMEM:
         if (!d->is_gone)
-            (void)try_later(d, req->why.text); /* if not, it is gone: go_on sees that */
+            (void)try_later(d, req->why.text); /* false: the job is lost, which go_on() sees */
         break;
     case ERR_REFUSED:
     case ERR_NOT_FOUND:
     case ERR_CLOSED:
         lose(d, req->code, req->why.text);
         break;
-    default: /* a batch that is never taken */
+    default: /* the journal will never accept this batch */
         outbox_drop(&d->outbox);
         outbox_stored(&d->outbox);
         d->events->refused(d, str_of(req->why.text));
@@ -246,7 +246,7 @@ static void on_report_answered(struct loop_call *call)
     else if (req->code == ERR_BUSY || req->code == ERR_NOMEM)
         (void)try_later(d, req->why.text); /* as above */
     else
-        d->last_heard = true; /* or another one was sent before */
+        d->last_heard = true; /* or another final request was stored before */
     lease_session_go_on(d);
 }
 

@@ -4,8 +4,8 @@
 #include "base/error.h"
 
 enum {
-    /* Whole lines stop coming soon after the reader stops reading (task.c), and the gone
-     * part is never larger than the rest; this only bounds mistakes. */
+    /* Lines stop arriving soon after the reader stops reading (task.c), and the sent part is
+     * never larger than the rest; this limit only catches mistakes. */
     MAX_WAITING = 3 * OUTBOX_MAX_LINE,
     KEEP_CAPACITY = 4 * OUTBOX_BATCH, /* memory kept after a long line */
 };
@@ -37,7 +37,7 @@ void outbox_drop(struct outbox *o)
     o->head = o->whole = 0;
 }
 
-/* Takes the gone part out, when that moves less than it frees. */
+/* Removes the sent part, if that moves fewer bytes than it frees. */
 static void compact(struct outbox *o)
 {
     size_t left = o->waiting.n - o->head;

@@ -17,7 +17,7 @@ enum {
 
 struct outbox {
     struct buf waiting;
-    size_t head, whole; /* places in `waiting` */
+    size_t head, whole; /* offsets in `waiting` */
     struct buf batch;
     int64_t seq; /* of the batch, from 0 */
 };
@@ -25,12 +25,12 @@ struct outbox {
 void outbox_init(struct outbox *o);
 void outbox_done(struct outbox *o);
 
-/* ERR_TOO_LARGE: a line over the limit; ERR_NOMEM.  The outbox is of no more use then but
- * for the lines before. */
+/* ERR_TOO_LARGE: a line over the limit; ERR_NOMEM.  After an error nothing can be added, but
+ * the lines before it can be sent. */
 int outbox_put(struct outbox *o, struct str bytes);
-/* There is no more: what is left is the last line, without a newline. */
+/* End of input: the rest is the last line, without a newline. */
 int outbox_end(struct outbox *o);
-/* Drops what waits; the batch stays, because a request may refer to it. */
+/* Drops the waiting lines; the batch stays, because a request may refer to it. */
 void outbox_drop(struct outbox *o);
 
 /* Bytes of whole lines that wait behind the batch. */
@@ -39,8 +39,8 @@ static inline size_t outbox_waiting(const struct outbox *o)
     return o->whole - o->head;
 }
 
-/* Makes a batch when there is none.  0: `batch` is to be sent, ERR_NOT_FOUND: no whole
- * line waits, ERR_NOMEM: not now. */
+/* Makes a batch if there is none.  0: `batch` is to be sent; ERR_NOT_FOUND: no whole line
+ * waits; ERR_NOMEM: try again later. */
 int outbox_next(struct outbox *o);
 /* The batch is stored. */
 void outbox_stored(struct outbox *o);

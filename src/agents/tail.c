@@ -3,9 +3,9 @@
 #include "base/utf8.h"
 
 enum {
-    MAX_LINE = 8 * 1024, /* longer ones come in pieces */
+    MAX_LINE = 8 * 1024, /* longer lines are split */
     KEPT = 4 * 1024,
-    GROWTH = 3, /* a bad byte becomes U+FFFD */
+    GROWTH = 3, /* an invalid byte becomes U+FFFD, three bytes */
 };
 
 void tail_init(struct tail *t, tail_line_cb cb, void *arg)
@@ -62,7 +62,7 @@ static void say(struct tail *t, struct str line)
     t->cb(t->arg, buf_text(&t->clean));
 }
 
-/* How much of a full line buffer makes a piece: not the beginning of a character. */
+/* Where to split a full line buffer: not inside a UTF-8 character. */
 static size_t piece(struct str s)
 {
     size_t back = 0;

@@ -1,7 +1,6 @@
 /* The tail of a worker's stderr: whole lines for the log, the last bytes for the error.
  *
- * Lines come out as valid UTF-8 without NUL, whatever the worker wrote; very long ones in
- * pieces. */
+ * Lines are converted to valid UTF-8 without NUL; very long ones are split. */
 #ifndef AGENTS_TAIL_H
 #define AGENTS_TAIL_H
 
@@ -11,7 +10,7 @@ typedef void (*tail_line_cb)(void *arg, struct str line);
 
 struct tail {
     struct buf line;  /* the beginning of a line, as written */
-    struct buf clean; /* one line, as it goes out */
+    struct buf clean; /* one line, converted */
     struct buf kept;  /* the last lines */
     tail_line_cb cb;
     void *arg;
@@ -20,14 +19,14 @@ struct tail {
 void tail_init(struct tail *t, tail_line_cb cb, void *arg);
 void tail_done(struct tail *t);
 
-/* Without memory lines are lost. */
+/* Lines are lost when memory runs out. */
 void tail_put(struct tail *t, struct str bytes);
-/* There is no more. */
+/* End of input. */
 void tail_end(struct tail *t);
 
 /* The last line that is not blank; absent when there is none. */
 struct str tail_last(const struct tail *t);
-/* The last 4 KiB, from the beginning of a line where there is one. */
+/* The last 4 KiB, from the beginning of a line if there is one. */
 struct str tail_text(const struct tail *t);
 
 #endif

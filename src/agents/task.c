@@ -1,10 +1,10 @@
-/* The life of a job here:
+/* The life of a task:
  *
  *     lease ──▶ executor ──▶ its lines into the session ──▶ it ends ──▶ final request ──▶ gone
  *       │
- *       └── HEARTBEAT, whatever happens
+ *       └── HEARTBEAT, all the time
  *
- * What can end it early is its fate, and the first one stays:
+ * Its fate is what ends it early; the first one stays:
  *
  *     CANCELLED    the executor stops; FINISH as cancelled
  *     FAULTY       it is ended at once; FINISH as failed, with our reason
@@ -12,8 +12,8 @@
  *     GONE         the job is no longer ours, or continues without us: nothing more is sent;
  *                  wins over the others
  *
- * While more than 1 MiB of lines wait, the executor's output is not read, and the worker waits
- * in its write. */
+ * While more than 1 MiB of lines wait, the executor's output is not read, so the worker blocks
+ * in write(). */
 #include "agents/task.h"
 
 #include "agents/lease_session.h"
@@ -38,13 +38,13 @@ struct task {
     struct lease_session session;
     struct executor *executor; /* owned */
     uv_timer_t beat;
-    unsigned n_open;    /* of: lease session, beat, an executor that began */
+    unsigned n_open;    /* open parts: lease session, beat, a started executor */
     struct buf error;   /* why it failed */
-    struct buf details; /* of that, as JSON */
+    struct buf details; /* more about the failure, as JSON */
     struct str error_type;
-    bool has_begun; /* the executor; before that it is nothing but memory */
+    bool has_begun; /* the executor was started; before that it is only memory */
     bool is_deaf;   /* its output is no longer read */
-    bool is_over;   /* it has ended, with all its output; or never began */
+    bool is_over;   /* it has ended, with all its output; or never started */
     bool is_closing;
 };
 
@@ -60,7 +60,7 @@ static bool decide(struct task *w, enum task_fate fate)
     return true;
 }
 
-/* Tells the executor, unless it has ended. */
+/* Calls an operation of the executor, unless it has ended. */
 static void tell(struct task *w, void (*what)(struct executor *h))
 {
     if (!w->is_over)
@@ -70,7 +70,7 @@ static void tell(struct task *w, void (*what)(struct executor *h))
 static void stop_listening(struct task *w)
 {
     w->is_deaf = true;
-    tell(w, w->executor->ops->resume); /* so that their end is seen */
+    tell(w, w->executor->ops->resume); /* so that the end of its output is seen */
 }
 
 static void fail(struct task *w, struct str error, struct str type)
@@ -94,8 +94,8 @@ static bool is_at_work(const struct task *w)
     return !w->is_over && !w->executor->ops->has_ended(w->executor);
 }
 
-/* The server stops and the executor's work continues.  False: it does not outlive the server.
- */
+/* The server stops, and the executor's work continues without it.  False: it does not outlive
+ * the server. */
 static bool leave(struct task *w)
 {
     if (w->executor->ops->leave == NULL)
@@ -117,7 +117,7 @@ void task_drain(struct task *w)
 void task_stop(struct task *w)
 {
     if (!leave(w) && is_at_work(w))
-        (void)decide(w, FATE_HANDED_BACK); /* or it has a fate already */
+        (void)decide(w, FATE_HANDED_BACK); /* ignored: it may have a fate already */
     tell(w, w->executor->ops->abandon);
     lease_session_hurry(&w->session);
 }
@@ -206,7 +206,7 @@ static void end_session(struct task *w)
     lease_session_end(&w->session, &report);
 }
 
-/* --- what the journal wants -------------------------------------------------- */
+/* --- requests of the journal ------------------------------------------------- */
 
 static void on_cancel(struct lease_session *d)
 {
@@ -221,12 +221,12 @@ static void on_pause(struct lease_session *d)
         tell(w, w->executor->ops->rest);
 }
 
-/* The worker may have ended the job with an event of its own: then it may still clean up. */
+/* The worker may have ended the job with an event of its own: then let it clean up. */
 static void on_lost(struct lease_session *d, int code)
 {
     struct task *w = d->owner;
 
-    (void)decide(w, FATE_GONE); /* it wins */
+    (void)decide(w, FATE_GONE); /* always succeeds: it wins over the others */
     stop_listening(w);
     if (code == ERR_CLOSED && w->executor->ops->leave != NULL)
         tell(w, w->executor->ops->leave);
@@ -269,7 +269,7 @@ static void on_beat(uv_timer_t *timer)
     task_ask(timer->data);
 }
 
-/* --- what the executor says ------------------------------------------------------ */
+/* --- events of the executor ------------------------------------------------------ */
 
 static void on_output(void *owner, struct str bytes, bool more)
 {
@@ -361,7 +361,7 @@ int task_new(const struct task_options *options,
     if (beat_ms <= 0)
         beat_ms = w->session.lease_ms / 4 + 1;
     (void)uv_timer_start(&w->beat, on_beat, (uint64_t)beat_ms, (uint64_t)beat_ms); /* open */
-    /* A job that was cancelled before needs no executor for that. */
+    /* A job that was cancelled before it started needs no executor. */
     w->is_over = lease->cancel && decide(w, FATE_CANCELLED);
     if (!w->is_over)
         w->is_over = !start(w, lease);

@@ -24,8 +24,8 @@ struct task_options {
     void *arg;
 };
 
-/* Starts the job that @lease brought.  An executor that cannot begin is the job's failure, not
- * this call's: ERR_NOMEM is. */
+/* Starts the job of @lease.  If the executor cannot start, the job fails, not this call; only
+ * ERR_NOMEM is returned. */
 MUST_CHECK int task_new(const struct task_options *options,
                         const struct journal_request *lease,
                         struct task **ret);
@@ -34,11 +34,11 @@ bool task_is(const struct task *w, int64_t key, int64_t attempt);
 
 /* A cancel was requested. */
 void task_cancel(struct task *w);
-/* Requeues the job when the executor has stopped. */
+/* Stops the executor, and then requeues the job. */
 void task_drain(struct task *w);
-/* The same at once; what waits to be tried again is tried at once, for the last time. */
+/* The same at once; a request that waits for a retry is sent at once, for the last time. */
 void task_stop(struct task *w);
-/* Sends a heartbeat now, to get what the journal has for the worker. */
+/* Sends a heartbeat now, to get the journal's news for the worker. */
 void task_ask(struct task *w);
 
 #endif

@@ -1,6 +1,7 @@
-/* Python's frames are indented, and the first line behind them that is not is the exception.
- * Of several tracebacks the last one counts: an exception that was raised while another one
- * was handled.  An exception group is printed behind bars; its own message is taken.
+/* Python's frames are indented; the first line after them that is not indented is the
+ * exception. Of several tracebacks the last one is used: an exception that was raised while
+ * another one was handled.  An exception group is printed with bars in front; the group's own
+ * message is used.
  *
  *     Traceback (most recent call last):               + Exception Group Traceback (…):
  *       File "graph.py", line 6, in node               |   File "graph.py", line 6, in node
@@ -51,7 +52,7 @@ static struct str trimmed(struct str text)
     return text;
 }
 
-/* The message from @line on: up to LangGraph's note, or to the end of @all. */
+/* The message that starts at @line, up to LangGraph's note or the end of @all. */
 static struct str message_from(struct str all, struct str line)
 {
     struct str text = str_skip(all, (size_t)(line.p - all.p)), rest = text;

@@ -12,7 +12,7 @@
 
 struct barriers {
     pthread_mutex_t lock;
-    struct barrier *first; /* under lock, with all in it */
+    struct barrier *first; /* list; under lock, with all its members */
     struct buf channel;
 };
 
@@ -116,7 +116,7 @@ void barriers_job_stored(struct barriers *all, struct str job)
         }
         *at = b->next;
         b->message.deliver = on_told;
-        /* A closed mailbox has nobody who waits. */
+        /* If the mailbox is closed, nobody waits any more. */
         (void)mailbox_post(b->home, &b->message);
     }
     (void)pthread_mutex_unlock(&all->lock);

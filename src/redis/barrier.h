@@ -1,4 +1,4 @@
-/* A barrier: tells its owner when everything that was published on a job's channel until now is
+/* A barrier tells its owner when everything that was published on a job's channel until now is
  * stored.
  *
  *     owner: barriers_add, PUBLISH barriers_channel() b->text ──▶ Redis
@@ -6,7 +6,7 @@
  *     owner: came ◀──message── barriers_job_stored ◀── barriers_received
  *
  * Redis delivers messages to a subscriber in the order of publication, whatever the channel:
- * nothing that was published before the barrier comes after it.  The channel matches the
+ * messages that were published before the barrier arrive before it.  The channel matches the
  * pattern that we subscribe to, with the id of a job that cannot exist, so that no event is
  * taken for a barrier.
  *
@@ -40,18 +40,19 @@ void barriers_free(struct barriers *all);
 
 /* The channel on which barriers are published. */
 struct str barriers_channel(const struct barriers *all);
-/* False: there are no random numbers; `came` will not be called. */
+/* False: no random number could be made; `came` will not be called. */
 bool barriers_add(struct barriers *all, struct barrier *b, struct str job);
-/* True: `came` will not be called.  False: the call is on its way. */
+/* True: `came` will not be called.  False: its message is posted already. */
 bool barriers_cancel(struct barriers *all, struct barrier *b);
 
 /* For the subscriber: */
 
 /* Is @job, from a channel's name, the id that barriers use? */
 bool barriers_own_job(struct str job);
-/* The barrier with this text has come.  Writes its job and returns the length; 0: not ours. */
+/* A message with this text has arrived.  Writes the job of its barrier and returns the length;
+ * 0: not a barrier of ours. */
 size_t barriers_received(struct barriers *all, struct str text, char job[BARRIER_JOB_MAX]);
-/* Everything that has come of @job is stored. */
+/* Everything that has arrived for @job is stored. */
 void barriers_job_stored(struct barriers *all, struct str job);
 
 #endif

@@ -7,8 +7,8 @@
  * Every link ends in on_cleanup(), which hiredis calls: by then it has answered all commands,
  * with NULL where no answer came.
  *
- * A link that subscribes does so when PING was answered.  Nothing else is asked of it after
- * that, so what comes then is read by redis/push.h, and hiredis never sees it. */
+ * A link that subscribes does so when PING was answered.  It sends no other commands after
+ * that, so its input is parsed by redis/push.h and bypasses hiredis. */
 #include "redis/connection.h"
 
 #include "base/error.h"
@@ -28,16 +28,16 @@ enum {
     PAUSE_MAX_MS = 5000,
     WHY_MAX = 160,
     READ_BYTES = 16 * 1024,
-    READS = 16 /* in a turn of the loop */
+    READS = 16 /* per turn of the loop */
 };
 
 struct link {
     struct redis *redis;
-    redisAsyncContext *context; /* hiredis frees it; NULL: it did */
+    redisAsyncContext *context; /* hiredis frees it; NULL: freed */
     uv_poll_t poll;
-    int events; /* that hiredis wants */
+    int events; /* poll events that hiredis wants */
     struct pushes pushes;
-    bool is_pushed; /* what comes are pushes */
+    bool is_pushed; /* the input is push messages */
     bool is_cut;
 };
 
@@ -46,7 +46,7 @@ struct redis_request {
     redis_reply_cb cb;
     void *arg;
     struct redis *redis;
-    int64_t deadline_ms; /* how long */
+    int64_t deadline_ms; /* timeout of its reply */
 };
 
 struct redis {
@@ -64,7 +64,7 @@ struct redis {
     unsigned n_handles;
     void (*closed)(void *arg);
     void *closed_arg;
-    struct redis_counts *counts; /* borrowed, or uncounted */
+    struct redis_counts *counts; /* borrowed; or NULL: not counted */
     struct redis_counts uncounted;
 };
 
@@ -88,11 +88,11 @@ static void wait_ms(struct redis *r, int64_t ms)
     wait_until(r, uv_now(r->loop) + (uint64_t)ms);
 }
 
-/* --- news -------------------------------------------------------------------- */
+/* --- state changes ----------------------------------------------------------- */
 
 static void because(struct redis *r, struct str why)
 {
-    if (r->why[0] == '\0') /* the first reason is the reason */
+    if (r->why[0] == '\0') /* keep the first reason */
         (void)snprintf(r->why, sizeof(r->why), "%.*s", STR_ARG(str_head(why, WHY_MAX)));
 }
 
@@ -135,7 +135,7 @@ static void on_timer_closed(uv_handle_t *handle)
     on_closed(handle->data);
 }
 
-/* Half of the pause is by chance, so that not all come back at once. */
+/* Adds jitter of up to half of the pause, so that not all clients reconnect at once. */
 static int64_t next_pause(struct redis *r)
 {
     char uuid[KEY_UUID_CHARS];
@@ -152,7 +152,7 @@ static void try_later(struct redis *r)
         return;
     because(r, STR("the connection was closed"));
     tell(r, false);
-    if (!r->is_closing) /* the callback may have closed it */
+    if (!r->is_closing) /* the state callback may have closed it */
         wait_ms(r, next_pause(r));
 }
 
@@ -179,12 +179,13 @@ static void cut(struct redis *r, struct str why)
         return;
     because(r, why);
     l->is_cut = true;
-    redisAsyncFree(l->context); /* at the end of a callback, when called from inside one */
+    redisAsyncFree(l->context); /* when called from inside a callback, hiredis frees it after
+                                   that */
 }
 
 /* --- hiredis on a loop --------------------------------------------------------- */
 
-/* Bytes that can be read at once; the kernel's answer costs less than a turn of the loop. */
+/* Is there more to read?  Asking the kernel costs less than another turn of the loop. */
 static bool has_more(const struct link *l)
 {
     int n = 0;
@@ -354,7 +355,7 @@ static int log_in(struct link *l)
                : redisAsyncCommand(c, on_setup, NULL, "AUTH %s", u->password);
 }
 
-/* PING tells a server that is still loading its data from one that is there. */
+/* PING fails while the server is still loading its data. */
 static void set_up(struct link *l)
 {
     struct redis *r = l->redis;
@@ -378,7 +379,7 @@ static void on_connect(const redisAsyncContext *c, int status)
     if (status != REDIS_OK)
         return; /* hiredis ends the link itself */
     if (l->redis->url.host[0] != '\0')
-        (void)redisEnableKeepAlive(&l->context->c); /* else a silent loss is seen later */
+        (void)redisEnableKeepAlive(&l->context->c); /* to notice a dead connection earlier */
     set_up(l);
 }
 
@@ -407,7 +408,7 @@ static int make_link(struct redis *r)
         return ERR_IO;
     }
     r->link = l;
-    /* Begins to watch the socket. */
+    /* Sets the callback, which makes hiredis watch the socket. */
     (void)redisAsyncSetConnectCallback(c, on_connect); /* fails only when it was called before
                                                         */
     return 0;
@@ -438,7 +439,7 @@ static void on_timer(uv_timer_t *timer)
 
 /* --- commands -------------------------------------------------------------------- */
 
-/* The deadline of a command begins when it is the next to be answered. */
+/* A command's deadline starts when all commands before it are answered. */
 static void on_reply(redisAsyncContext *context, void *answer, void *data)
 {
     struct redis_request *c = data;
@@ -504,7 +505,7 @@ void redis_hold(struct redis *r, bool hold)
         watch(r->link);
 }
 
-/* --- all of it --------------------------------------------------------------------- */
+/* --- opening and closing ----------------------------------------------------------- */
 
 int redis_open(uv_loop_t *loop, const struct redis_options *options, struct redis **ret)
 {

@@ -1,11 +1,11 @@
-/* A connection to a Redis server that is made again whenever it is lost.
+/* A connection to a Redis server that reconnects whenever it is lost.
  *
  * It lives on one loop and is used by that loop's thread alone; another thread needs a
- * connection of its own.  It is ready when the server has accepted login and database (and the
- * subscription). Until then, and after a loss, commands are refused, and it reconnects with
- * exponential backoff and jitter.
+ * connection of its own.  It is ready when the server has accepted AUTH and SELECT (and the
+ * subscription).  Until then, and after a loss, redis_send() refuses commands, and it
+ * reconnects with exponential backoff and jitter.
  *
- * A host's name is looked up on the loop's thread when the connection is made. */
+ * The host name is resolved on the loop's thread, which blocks it. */
 #ifndef REDIS_CONNECTION_H
 #define REDIS_CONNECTION_H
 
@@ -19,23 +19,23 @@
 
 struct redis;
 
-/* What any thread may look at. */
+/* Counters that any thread may read. */
 struct redis_counts {
-    struct counter connected; /* 0, 1 */
-    struct counter connects;  /* how often it was made */
+    struct counter connected; /* 0 or 1 */
+    struct counter connects;  /* successful connects */
     struct counter losses;
-    struct counter failures; /* tries that came to nothing */
+    struct counter failures; /* failed attempts to connect */
 };
 
 struct redis_options {
     const struct redis_url *url; /* copied */
     const char *name;            /* shown in CLIENT LIST; NULL: none */
-    int64_t command_ms;          /* a command's deadline unless it has its own; 0: 10 s */
+    int64_t command_ms;          /* default deadline of commands; 0: 10 s */
     /* Called once for each change between connected (@why absent) and disconnected, also when
      * the first try fails. May be NULL. */
     void (*state)(void *arg, bool connected, struct str why);
-    /* When there is a pattern, it is subscribed to with every connection; such a one takes
-     * no commands.  Texts are good until the function returns. */
+    /* With a pattern, every connection subscribes to it and takes no commands.  Texts are valid
+     * until the callback returns. */
     const char *pattern;
     void (*message)(void *arg, struct str channel, struct str payload);
     void *arg;
@@ -50,18 +50,18 @@ void redis_close(struct redis *r, void (*closed)(void *arg), void *arg);
 
 bool redis_is_connected(const struct redis *r);
 
-/* NULL: the connection was lost, or the deadline passed, and it is unknown whether the
- * command was done.  An answer of type REDIS_REPLY_ERROR is an answer. */
+/* NULL: the connection was lost, or the deadline passed, and it is unknown whether the command
+ * was executed.  A REDIS_REPLY_ERROR is a normal reply. */
 typedef void (*redis_reply_cb)(void *arg, const redisReply *reply);
 
 enum { REDIS_ARGS_MAX = 32 };
 
-/* Sends a command; answers come in the order of the commands.  On 0, @cb (may be NULL) is
+/* Sends a command; replies arrive in the order of the commands.  On 0, @cb (may be NULL) is
  * called once and never from inside this call; otherwise never: ERR_BUSY (not connected),
  * ERR_TOO_LARGE (arguments), ERR_NOMEM.
  *
- * @deadline_ms (0: the default) is how long its answer may take once it is the next to come;
- * then the connection is given up, for what waits behind it would be as late. */
+ * @deadline_ms (0: the default) is how long its reply may take after all earlier ones.  When it
+ * passes, the connection is closed, because the commands after it would be as late. */
 int redis_send(struct redis *r,
                const struct str *args,
                size_t n_args,
@@ -69,7 +69,8 @@ int redis_send(struct redis *r,
                redis_reply_cb cb,
                void *arg);
 
-/* While held, nothing is read: Redis buffers what it has for us, up to its own limit. */
+/* While held, nothing is read from the socket: Redis buffers our messages, up to its own
+ * limit. */
 void redis_hold(struct redis *r, bool hold);
 
 #endif

@@ -8,7 +8,8 @@ static bool has(struct str s, struct str part)
     return memmem(s.p, s.n, part.p, part.n) != NULL;
 }
 
-/* Most messages are neither numbered nor `agent`'s own, and large: those are not parsed. */
+/* A quick test that avoids parsing large messages: has it neither a producer_seq nor the name
+ * of an event that asks or ends? */
 static bool is_plain(struct str s)
 {
     bool is_event = str_starts(s, STR("{\"event\""));

@@ -10,12 +10,12 @@
 struct json_reader;
 
 struct payload_about {
-    int64_t producer_seq; /* its member of that name; -1: none */
-    bool asks;            /* graph.interrupt, graph.paused */
-    bool ends;            /* job.done, job.failed */
+    int64_t producer_seq; /* the member producer_seq; -1: none */
+    bool asks;            /* the event is graph.interrupt or graph.paused */
+    bool ends;            /* the event is job.done or job.failed */
 };
 
-/* Of what is not JSON, nothing is known. */
+/* For a message that is not JSON, everything is absent. */
 struct payload_about payload_read(struct json_reader *reader, struct str payload);
 
 #endif

@@ -1,4 +1,4 @@
-/* Publish cursors: the jobs with something to publish, and how far that is.
+/* Publish cursors: the jobs with something to publish, and how much of each is published.
  *
  *     published            sent              known
  *     ───┬──────────────────┬─────────────────┬──▶ seq
@@ -18,16 +18,16 @@ struct job_row;
 enum { PUBLISH_CURSOR_MAX_ID = 64 };
 
 struct publish_cursor {
-    struct publish_cursor *prev, *next; /* all of them, oldest first */
-    struct publish_cursor *after;       /* in the line */
+    struct publish_cursor *prev, *next; /* list of all, oldest first */
+    struct publish_cursor *after;       /* in the queue */
     int64_t key;
     uint64_t known, published;
-    int64_t marked; /* what the store has; see job_row.published */
+    int64_t marked; /* the value in the store; see job_row.published */
     bool is_final;
-    bool is_silent; /* nothing of it is ours to publish */
+    bool is_silent; /* this server does not publish the job */
     bool is_gone;   /* deleted */
     bool in_line, is_flying;
-    unsigned lingers; /* ticks since it was over */
+    unsigned lingers; /* ticks since it was complete */
     size_t id_n;
     char id[PUBLISH_CURSOR_MAX_ID];
 };
@@ -35,7 +35,7 @@ struct publish_cursor {
 struct publish_cursors {
     struct table by_id;
     struct publish_cursor all;            /* a ring */
-    struct publish_cursor *first, **last; /* the line */
+    struct publish_cursor *first, **last; /* the queue */
 };
 
 void publish_cursors_init(struct publish_cursors *all);
@@ -48,20 +48,20 @@ static inline struct str publish_cursor_id(const struct publish_cursor *cursor)
 }
 
 struct publish_cursor *publish_cursors_find(const struct publish_cursors *all, struct str id);
-/* As far as its row says; NULL without memory. */
+/* Starts where its row says; NULL: out of memory. */
 struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
                                            const struct job_row *row);
-/* Its id is another job's from now on. */
+/* The id now belongs to a newer job: the cursor can no longer be found by it. */
 void publish_cursors_disown(struct publish_cursors *all, struct publish_cursor *cursor);
 /* Not while it is in the queue. */
 void publish_cursors_discard(struct publish_cursors *all, struct publish_cursor *cursor);
 
-/* To the end of the queue, if it is behind and no batch of it is in flight. */
+/* Appends it to the queue, if it has records to publish and no batch in flight. */
 void publish_cursors_line_up(struct publish_cursors *all, struct publish_cursor *cursor);
-/* Takes the first out of the queue, which is not empty. */
+/* Removes the first from the queue, which must not be empty. */
 struct publish_cursor *publish_cursors_next(struct publish_cursors *all);
 
-/* All of the job is published. */
+/* Is all of the ended job published? */
 bool publish_cursor_is_complete(const struct publish_cursor *cursor);
 
 #endif

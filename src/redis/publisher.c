@@ -4,9 +4,10 @@
  * keep their order whatever happens to the connection: a batch with a failed command is read
  * again.
  *
- * A publish cursor is made by the first news of its job (or of the store, at the start), and
- * is there until the job has ended, all of it is published, and that is stored; then for a
- * while more, so that its last messages are known as ours when they come back. */
+ * A publish cursor is created by the first change of its job (at the start, from the store). It
+ * is kept until the job has ended, all of it is published, and that is stored; then a little
+ * longer, so that the subscriber can recognise the job's last messages as ours when Redis
+ * delivers them. */
 #include "redis/publisher.h"
 
 #include "base/container_of.h"
@@ -24,16 +25,15 @@
 
 enum {
     TICK_MS = 1000,
-    PACE_MS = 5, /* between two polls of new commits, so that a busy server publishes many at a
-                  * time
-                  */
-    CLOSE_MS = 1000, /* for what is left when it closes */
+    PACE_MS = 5, /* between two polls for new commits, so that a busy server publishes many at a
+                    time */
+    CLOSE_MS = 1000, /* to publish the rest when it closes */
     CLOSE_TICK_MS = 50,
     LINGER_TICKS = 10,
     PAGE_ROWS = 500,
     PAGE_BYTES = 256 * 1024,
-    MAX_FLYING = 4 * 1024 * 1024, /* bytes that Redis has not answered */
-    MAX_MARKS = 1000              /* in one request */
+    MAX_FLYING = 4 * 1024 * 1024, /* bytes of commands without a reply */
+    MAX_MARKS = 1000              /* per request */
 };
 
 struct publish_batch {
@@ -56,19 +56,18 @@ struct publisher {
     struct journal_request post;
     struct journal_mark marks[MAX_MARKS];
     size_t n_marks;
-    bool is_paused; /* Redis has refused something: until the next tick */
+    bool is_paused; /* Redis returned an error: pause until the next tick */
     bool is_closing, is_closed;
-    unsigned n_closing; /* ticks since */
+    unsigned n_closing; /* ticks since it began to close */
     unsigned n_handles;
-    atomic_bool lost_news; /* without memory: the store knows */
+    atomic_bool lost_news; /* changes were lost for lack of memory: read the store */
     void (*closed)(void *arg);
     void *closed_arg;
 };
 
 static void pump(struct publisher *p);
 
-/* --- how far publish cursors are
- * ----------------------------------------------------------------- */
+/* --- publish cursors ---------------------------------------------------------------- */
 
 static void learn(struct publisher *p,
                   struct publish_cursor *cursor,
@@ -101,7 +100,7 @@ struct publish_page {
     struct publisher *publisher;
     struct publish_batch *batch;
     struct record_reader records;
-    uint64_t next; /* the record that should come */
+    uint64_t next; /* the expected record */
     int err;
 };
 
@@ -147,7 +146,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     static const struct variant plain = { .modes = MODE_DEFAULT };
     struct record rec;
 
-    page->batch->n_lost += seq - page->next; /* retention was quicker */
+    page->batch->n_lost += seq - page->next; /* retention has deleted them */
     page->next = seq + 1;
     int err = record_reader_read(&page->records, seq, stored, &rec);
     if (record_is_damage(err)) {
@@ -180,7 +179,7 @@ static void settle(struct publish_batch *b)
     publish_cursors_line_up(&p->cursors, cursor);
 }
 
-/* Fills a batch; what cannot be read or sent now is read again later. */
+/* Reads a page and sends it; on an error it is read again later. */
 static int read_page(struct publisher *p, struct publish_batch *b)
 {
     struct publish_cursor *cursor = b->cursor;
@@ -196,13 +195,14 @@ static int read_page(struct publisher *p, struct publish_batch *b)
     record_reader_done(&page.records);
     if (err == 0)
         err = page.err;
-    if (err == 0 && page.next == cursor->published + 1) { /* nothing is left of it */
+    if (err == 0 && page.next == cursor->published + 1) { /* nothing is left: retention has
+                                                             deleted all */
         b->n_lost = cursor->known - cursor->published;
         page.next = cursor->known + 1;
     }
     b->upto = page.next - 1;
     if (b->upto > cursor->known)
-        learn(p, cursor, b->upto, false); /* more was stored than we have heard of */
+        learn(p, cursor, b->upto, false); /* more was stored than we were told */
     return err;
 }
 
@@ -219,7 +219,7 @@ static void publish(struct publisher *p, struct publish_cursor *cursor)
         skip(p, cursor, cursor->known - p->opt.max_backlog);
     *b = (struct publish_batch){ .publisher = p, .cursor = cursor };
     cursor->is_flying = true;
-    b->n_left = 1; /* ours, so that it is not settled before it is complete */
+    b->n_left = 1; /* holds it open until all commands are sent */
     int err = read_page(p, b);
     b->failed |= err != 0;
     p->is_paused |= err != 0;
@@ -240,7 +240,7 @@ static void pump(struct publisher *p)
     }
 }
 
-/* Under load, commits do not wake the thread: they are read at the next tick. */
+/* Under load, commits do not wake the thread: their messages are read after PACE_MS. */
 static void on_pace(uv_timer_t *timer)
 {
     struct publisher *p = timer->data;
@@ -251,17 +251,17 @@ static void on_pace(uv_timer_t *timer)
         (void)uv_timer_start(timer, on_pace, PACE_MS, 0); /* cannot fail */
     } else {
         (void)uv_timer_stop(timer);
-        mailbox_look(p->opt.news, false); /* may start it again */
+        mailbox_look(p->opt.news, false); /* may start the timer again */
     }
 }
 
-/* --- news ---------------------------------------------------------------------- */
+/* --- changes ------------------------------------------------------------------- */
 
 struct headline {
     int64_t key;
     uint64_t last_seq;
     bool is_final, is_gone;
-    struct str job; /* in the block of the news */
+    struct str job; /* in the same block of memory */
 };
 
 struct publish_hint {
@@ -290,7 +290,7 @@ static void take(struct publisher *p, const struct headline *h)
         cursor->is_gone = true;
         return;
     }
-    if (cursor != NULL && cursor->key != h->key) { /* an id that is used again */
+    if (cursor != NULL && cursor->key != h->key) { /* the id was reused by a newer job */
         publish_cursors_disown(&p->cursors, cursor);
         cursor->is_gone = true;
         cursor = NULL;
@@ -341,7 +341,7 @@ void publisher_news(struct publisher *p, const struct publication *pubs, size_t 
         free(news);
 }
 
-/* Jobs that are behind at the start, or that were missed without memory. */
+/* A job with unpublished records, at the start or after a change was lost. */
 static int on_unpublished(void *arg, const struct job_row *row)
 {
     struct publisher *p = arg;
@@ -360,12 +360,12 @@ static int on_unpublished(void *arg, const struct job_row *row)
 
 static void look_into_store(struct publisher *p)
 {
-    /* What fails now is tried at the next tick. */
+    /* On an error, tries again at the next tick. */
     if (store_unpublished_jobs(p->opt.reader, on_unpublished, p, NULL) != 0)
         atomic_store(&p->lost_news, true);
 }
 
-/* --- how far it is ---------------------------------------------------------------- */
+/* --- storing the cursors ---------------------------------------------------------- */
 
 static int64_t mark_of(const struct publish_cursor *cursor)
 {
@@ -395,7 +395,7 @@ static bool store_marks(struct publisher *p)
     return true;
 }
 
-/* Marks and publish cursors are both in the order of the ring. */
+/* Marks and publish cursors are in the same order, that of the ring. */
 static void on_marked(struct loop_call *call)
 {
     struct publisher *p = call->owner;
@@ -459,7 +459,7 @@ static void finish(struct publisher *p)
     redis_close(p->redis, on_part_closed, p);
 }
 
-/* True while there is still something to wait for. */
+/* True while closing has to wait. */
 static bool is_busy(struct publisher *p)
 {
     bool hopes = redis_is_connected(p->redis) && counter_get(&p->opt.counts->lag) > 0 &&

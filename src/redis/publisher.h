@@ -1,11 +1,11 @@
 /* Publishes the records of jobs to Redis, each as the messages of one dialect on the job's own
  * channel.
  *
- * It is a reader like any other: a cursor in each job's log. Changes that it is told are only
- * hints.  What Redis has acknowledged is published; how far that is gets stored about once a
- * second.  So after a crash, or when the connection is lost, some messages may come again, in
- * order, beginning with one that was there before; and none is left out, but for what is
- * skipped because a job was too far behind.
+ * It reads each job's log from a cursor, like any other reader; the changes that it is told are
+ * only hints.  A record is published when Redis has acknowledged its messages; the cursor is
+ * stored about once a second.  So after a crash or a lost connection, some messages are
+ * repeated, in order.  None is missing, except when a job is too far behind and records are
+ * skipped.
  *
  * Loop thread only, but for publisher_news. */
 #ifndef REDIS_PUBLISHER_H
@@ -24,11 +24,11 @@ struct publisher;
 struct store;
 
 struct publisher_counts {
-    struct counter records;  /* that are published */
-    struct counter messages; /* that they gave */
-    struct counter skipped;  /* records that are not, and will not be */
-    struct counter refused;  /* messages that Redis did not take */
-    struct counter lag;      /* records that are still to be */
+    struct counter records;  /* published */
+    struct counter messages; /* published messages of these records */
+    struct counter skipped;  /* records that will not be published */
+    struct counter refused;  /* messages that Redis refused */
+    struct counter lag;      /* records that are still to be published */
     struct redis_counts redis;
 };
 
@@ -41,24 +41,24 @@ struct publisher_options {
     const struct redis_url *url;
     const struct dialect *dialect;
     struct channel channel; /* texts borrowed */
-    uint64_t max_backlog;   /* records of a job that are published late; 0: all */
-    /* Once each time the connection comes or goes; see redis_options. */
+    uint64_t max_backlog;   /* publish at most so many old records of a job; 0: all */
+    /* Called each time the connection is made or lost; see redis_options. */
     void (*state)(void *arg, bool connected, struct str why);
     void *arg;
     struct publisher_counts *counts; /* borrowed */
 };
 
 MUST_CHECK int publisher_open(const struct publisher_options *options, struct publisher **ret);
-/* Publishes what it can within a second, stores the cursors, and ends. @closed is the last
+/* Publishes what it can within a second, stores the cursors, and closes.  @closed is the last
  * callback. */
 void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg);
-/* After that, when the mailbox is closed and no more news come. */
+/* After @closed was called, and when the mailbox is closed and no more changes come. */
 void publisher_free(struct publisher *p);
 
 /* From the journal's thread, after each commit. Does nothing when the mailbox is closed. */
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n);
 
-/* Do we publish on this job's channel, or did we a moment ago? */
+/* Does this server publish on the job's channel, or did it until a moment ago? */
 bool publisher_owns(const struct publisher *p, struct str job);
 
 #endif

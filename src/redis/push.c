@@ -6,25 +6,25 @@
 #include <unistd.h>
 
 enum {
-    HEAD_MAX = 24,           /* a type, 20 digits, the end of the line */
+    HEAD_MAX = 24,           /* a type, 20 digits, CRLF */
     ELEMENTS_MAX = 16,       /* Redis sends four at most */
-    READ_BYTES = 128 * 1024, /* at least, at once */
-    READS = 4,               /* in a turn of the loop */
-    KEEP_BYTES = 1 << 20     /* of memory, when nothing has come */
+    READ_BYTES = 128 * 1024, /* at least so many at once */
+    READS = 4,               /* per turn of the loop */
+    KEEP_BYTES = 1 << 20     /* of buffer, while nothing arrives */
 };
 
-/* What one text may have, and a little for the head. */
+/* Redis's limit of one string, and some room for the header. */
 #define BULK_MAX  ((int64_t)512 << 20)
 #define BYTES_MAX ((size_t)BULK_MAX + (64 << 20))
 
-/* --- one ------------------------------------------------------------------------- */
+/* --- parsing one message --------------------------------------------------------- */
 
 struct push_place {
     struct str rest;
-    int code; /* 0; ERR_BUSY: the end has not come yet; ERR_SYNTAX, ERR_TOO_LARGE */
+    int code; /* 0; ERR_BUSY: incomplete; ERR_SYNTAX, ERR_TOO_LARGE */
 };
 
-/* The line at the place, without its type and its end. */
+/* The next line, without its type and CRLF. */
 static struct str next_line(struct push_place *at, size_t max)
 {
     const char *end = memchr(at->rest.p, '\n', at->rest.n < max ? at->rest.n : max);
@@ -44,7 +44,7 @@ static bool is_at(const struct push_place *at, char type)
     return at->rest.n > 0 && at->rest.p[0] == type;
 }
 
-/* How much follows: `*4`, `$8`; -1 for none. */
+/* Reads a count: `*4`, `$8`; -1 for null. */
 static int64_t next_count(struct push_place *at, char type)
 {
     int64_t n = -1;
@@ -112,7 +112,7 @@ int64_t push_read(struct str bytes, struct push *ret)
     return at.code == 0 ? (int64_t)(bytes.n - at.rest.n) : at.code == ERR_BUSY ? 0 : at.code;
 }
 
-/* --- as they come ---------------------------------------------------------------- */
+/* --- reading from the socket ----------------------------------------------------- */
 
 void pushes_init(struct pushes *p)
 {
@@ -124,7 +124,7 @@ void pushes_done(struct pushes *p)
     buf_done(&p->in);
 }
 
-/* ERR_BUSY: there is nothing. */
+/* ERR_BUSY: nothing to read. */
 static int read_more(struct pushes *p, int fd, bool *ret_full)
 {
     struct buf *in = &p->in;
@@ -143,7 +143,7 @@ static int read_more(struct pushes *p, int fd, bool *ret_full)
     return 0;
 }
 
-/* Hands over what is complete; *ret_n: how many bytes that was. */
+/* Calls back for complete messages; *ret_n: how many bytes they had. */
 static int hand_over(struct pushes *p, push_cb cb, void *arg, size_t *ret_n, bool *ret_stopped)
 {
     struct str all = buf_text(&p->in);

@@ -17,12 +17,12 @@ struct redis_service {
     struct store *reader; /* owned */
     uv_loop_t loop;
     struct mailbox *box;           /* owned */
-    struct mailbox *news;          /* owned; what was committed, which can wait a moment */
+    struct mailbox *news;          /* owned; for commits, which need not be read at once */
     struct publisher *publisher;   /* owned; NULL: none */
-    struct subscriber *subscriber; /* the same; frees itself */
-    struct barriers *barriers;     /* owned; beside a subscriber */
-    bool echoes;                   /* both use the same channels */
-    unsigned n_open;               /* parts that run */
+    struct subscriber *subscriber; /* owned; NULL: none; frees itself */
+    struct barriers *barriers;     /* owned; only with a subscriber */
+    bool echoes;                   /* both use the same channels: ignore our own messages */
+    unsigned n_open;               /* open parts */
     struct publisher_counts published;
     struct subscriber_counts heard;
     struct loop_message stop;
@@ -30,7 +30,7 @@ struct redis_service {
     bool has_loop, is_started;
 };
 
-/* --- what the parts say ------------------------------------------------------ */
+/* --- state changes of the parts ---------------------------------------------- */
 
 static void on_publisher(void *arg, bool connected, struct str why)
 {
@@ -158,7 +158,8 @@ int redis_service_new(const struct redis_service_options *options,
     return 0;
 }
 
-/* Appends come first: whoever wakes a thread that only publishes does not give way to it. */
+/* SCHED_BATCH for a thread that only publishes: waking it does not preempt the thread that
+ * wakes it, so appends are not delayed. */
 static void *run(void *arg)
 {
     struct redis_service *s = arg;
@@ -166,8 +167,8 @@ static void *run(void *arg)
 
     if (s->reader != NULL)
         store_take(s->reader);
-    if (s->subscriber == NULL) /* a slow subscriber is disconnected by Redis */
-        (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* only a wish */
+    if (s->subscriber == NULL) /* not with a subscriber: Redis disconnects slow ones */
+        (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* best effort */
     (void)uv_run(&s->loop, UV_RUN_DEFAULT); /* until all is closed */
     return NULL;
 }
@@ -203,7 +204,7 @@ int redis_service_start(struct redis_service *s, struct error *err)
     if (pthread_create(&s->thread, NULL, run, s) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread for Redis");
     s->is_started = true;
-    (void)pthread_setname_np(s->thread, "redis"); /* only for people */
+    (void)pthread_setname_np(s->thread, "redis"); /* shown in ps and debuggers */
     return 0;
 }
 
@@ -224,14 +225,14 @@ void redis_service_published(struct redis_service *s, const struct publication *
         publisher_news(s->publisher, pubs, n);
 }
 
-/* What a start that failed has left open goes with the process: the caller ends. */
+/* Handles that a failed start has left open are not closed: the process exits then. */
 void redis_service_free(struct redis_service *s)
 {
     if (s == NULL)
         return;
     publisher_free(s->publisher);
     if (s->has_loop)
-        (void)uv_loop_close(&s->loop); /* busy only after a start that failed */
+        (void)uv_loop_close(&s->loop); /* fails only after a failed start */
     mailbox_free(s->news);
     mailbox_free(s->box);
     barriers_free(s->barriers);

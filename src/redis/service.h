@@ -1,6 +1,6 @@
 /* The Redis service: a publisher and a subscriber on a thread of their own.
  *
- *     journal's news ──▶ publisher ──PUBLISH──▶ Redis ──PSUBSCRIBE──▶ subscriber ──▶ journal
+ *     journal's changes ──▶ publisher ──PUBLISH──▶ Redis ──PSUBSCRIBE──▶ subscriber ──▶ journal
  *
  * Nothing else waits for Redis, and the journal does not depend on it (law 6). */
 #ifndef REDIS_SERVICE_H
@@ -15,19 +15,19 @@ struct redis_service;
 struct error;
 struct barriers;
 
-/* A notice for the operator's log. */
+/* An event for the operator's log. */
 struct redis_service_notice {
     const char *part; /* "publish", "subscribe" */
-    bool connected;   /* it is, or no longer is; unless it is about a job */
+    bool connected;   /* the new state; meaningless if it is about a job */
     struct str job;   /* absent: none */
-    uint64_t refused; /* messages of jobs since the last notice */
-    struct str why;   /* absent: all is well */
+    uint64_t refused; /* messages of the job that were refused since the last notice */
+    struct str why;   /* absent: no error */
 };
 
 struct redis_service_options {
     const char *url; /* checked */
     struct store_options store;
-    struct journal *journal;       /* borrowed; is stopped later */
+    struct journal *journal;       /* borrowed; stopped after the service */
     const struct dialect *dialect; /* NULL: nothing is published */
     const char *publish_channel;   /* checked; this and the next: borrowed */
     uint64_t max_backlog;
@@ -39,7 +39,7 @@ struct redis_service_options {
     void *arg;
 };
 
-/* Before the journal is started: no news may be missed. */
+/* Before the journal is started, so that no change is missed. */
 MUST_CHECK int redis_service_new(const struct redis_service_options *options,
                                  struct redis_service **ret,
                                  struct error *err);
@@ -50,7 +50,7 @@ void redis_service_published(struct redis_service *s, const struct publication *
 void redis_service_stop(struct redis_service *s);
 void redis_service_free(struct redis_service *s);
 
-/* From any thread, until redis_service_free; NULL: there is no such part. */
+/* From any thread, until redis_service_free; NULL: there is no subscriber. */
 struct barriers *redis_service_barriers(const struct redis_service *s);
 const struct publisher_counts *redis_service_published_counts(const struct redis_service *s);
 const struct subscriber_counts *redis_service_heard_counts(const struct redis_service *s);

@@ -1,12 +1,12 @@
-/* A feed is a job of which something has come:
+/* A channel feed is a job for which messages have arrived:
  *
  *     message ──▶ filling ──flush──▶ flying ──▶ journal ──answer──▶ filling again, if there is
  *                                      ▲          │ busy                anything
  *                                      └──a tick──┘
  *
- * One request of a job is under way at a time, so its lines keep their order.  Feeds with
- * something to send are flushed once in a turn of the loop, when all that could be read was;
- * and when much comes, less often: a commit costs the same for ten lines and for a thousand. */
+ * One request of a job is in flight at a time, so its lines keep their order.  Feeds with
+ * waiting lines are flushed once per turn of the loop, after all sockets were read; under load
+ * less often, because a commit costs the same for ten lines and for a thousand. */
 #include "redis/subscriber.h"
 
 #include "base/array.h"
@@ -22,22 +22,22 @@
 
 enum {
     TICK_MS = 200,
-    TELL_TICKS = 50,           /* between two complaints */
-    RENEW_TICKS = 5,           /* while disconnected, no lease may run out */
-    IDLE_TICKS = 300,          /* before a feed is forgotten */
-    CLOSE_TICKS = 25,          /* for a journal that is stuck */
-    BATCH_LINES = 5000,        /* in one request: it shares a commit with others' */
-    PACE_MS = 5,               /* between two flushes, when much comes */
-    BUSY_BYTES = 64 * 1024,    /* in one: that is much */
-    GATHER_BYTES = 1024 * 1024 /* do not wait for more */
+    TELL_TICKS = 50,    /* between two log messages about refusals */
+    RENEW_TICKS = 5,    /* while disconnected, leases are renewed so that they do not expire */
+    IDLE_TICKS = 300,   /* before an idle feed is freed */
+    CLOSE_TICKS = 25,   /* longest wait for the journal */
+    BATCH_LINES = 5000, /* per request: it shares a commit with others */
+    PACE_MS = 5,        /* between two flushes under load */
+    BUSY_BYTES = 64 * 1024,    /* per flush: more counts as load */
+    GATHER_BYTES = 1024 * 1024 /* flush at once above this */
 };
 
 struct note {
-    size_t from, n; /* in text */
+    size_t from, n; /* position in the batch's text */
     struct payload_about about;
 };
 
-/* Lines that go together. */
+/* The lines of one request. */
 struct feed_batch {
     struct buf text;
     struct note *notes; /* owned */
@@ -45,15 +45,16 @@ struct feed_batch {
 };
 
 struct channel_feed {
-    struct channel_feed *prev, *next; /* all of them */
-    struct channel_feed *after;       /* to be flushed */
+    struct channel_feed *prev, *next; /* list of all */
+    struct channel_feed *after;       /* in the list of feeds to flush */
     struct subscriber *owner;
     struct feed_batch filling, flying;
-    size_t at, n_sent; /* of the flying batch: the first line that is not stored; under way */
+    size_t at, n_sent; /* in the flying batch: the first line that is not stored; lines in the
+                          request */
     struct journal_line *lines; /* owned; of the flying batch */
     size_t cap_lines;
     struct journal_request post;
-    bool is_dirty, is_stuck; /* stuck: to be sent again at the next tick */
+    bool is_dirty, is_stuck; /* dirty: to be flushed; stuck: to be resent at the next tick */
     unsigned idle;
     size_t id_n;
     char id[64];
@@ -65,9 +66,9 @@ struct subscriber {
     struct table feeds;      /* by id */
     struct channel_feed all; /* a ring */
     struct channel_feed *dirty, **last_dirty;
-    size_t unsent;       /* bytes that the journal does not have */
+    size_t unsent;       /* bytes that are not sent to the journal */
     uint64_t flushed_at; /* on the loop's clock */
-    bool is_busy;        /* that was much */
+    bool is_busy;        /* the last flush was large */
     struct json_reader reader;
     struct buf pattern;
     size_t bytes;
@@ -86,8 +87,8 @@ struct subscriber {
 
 /* --- batches ----------------------------------------------------------------- */
 
-/* A payload with line ends in it is still one line: outside of texts they are white space, and
- * inside they are not JSON. */
+/* Replaces line ends in a payload by spaces.  Between JSON tokens both are white space; inside
+ * of strings a line end is not valid JSON anyway. */
 static void put_line(struct buf *out, struct str payload)
 {
     size_t from = out->n;
@@ -152,7 +153,7 @@ static struct channel_feed *feed_new(struct subscriber *s, struct str job)
         return NULL;
     }
     f->owner = s;
-    str_copy(f->id, job); /* it is a valid id */
+    str_copy(f->id, job); /* fits: it is a valid id */
     f->id_n = job.n;
     buf_init(&f->filling.text, SIZE_MAX / 4);
     buf_init(&f->flying.text, SIZE_MAX / 4);
@@ -190,7 +191,7 @@ static void set_bytes(struct subscriber *s, size_t bytes)
     }
 }
 
-/* --- to the journal ------------------------------------------------------------ */
+/* --- requests to the journal --------------------------------------------------- */
 
 static bool make_lines(struct channel_feed *f)
 {
@@ -318,7 +319,7 @@ static void on_answer(struct loop_call *call)
         return;
     barriers_job_stored(s->opt.barriers, id_of(f));
     if (f->post.code != 0 && !f->is_dirty)
-        feed_free(f); /* not one of our jobs: keep nothing of it */
+        feed_free(f); /* not a job of ours: keep nothing */
 }
 
 static void flush(struct subscriber *s)
@@ -343,7 +344,7 @@ static void flush(struct subscriber *s)
 
 static void on_pace(uv_timer_t *timer)
 {
-    (void)timer; /* on_check follows */
+    (void)timer; /* on_check does the work */
 }
 
 static void on_check(uv_check_t *check)
@@ -359,7 +360,7 @@ static void on_check(uv_check_t *check)
         (void)uv_timer_start(&s->pace, on_pace, due - now, 0); /* it is open */
 }
 
-/* --- from Redis ------------------------------------------------------------------ */
+/* --- messages from Redis --------------------------------------------------------- */
 
 static struct channel_feed *find_feed(const struct subscriber *s, struct str job)
 {
@@ -376,7 +377,7 @@ static void take(struct subscriber *s, struct str job, struct str payload)
     if (f == NULL)
         f = feed_new(s, job);
     if (f == NULL || batch_add(&f->filling, payload, &about) != 0) {
-        counter_add(&s->opt.counts->bad, 1); /* without memory it is lost */
+        counter_add(&s->opt.counts->bad, 1); /* out of memory: the message is lost */
         return;
     }
     f->idle = 0;
@@ -385,7 +386,7 @@ static void take(struct subscriber *s, struct str job, struct str payload)
     line_up(f);
 }
 
-/* Everything that was published before the barrier has come: it is stored, or about to be. */
+/* Everything that was published before the barrier has arrived; it is stored, or in a feed. */
 static void take_barrier(struct subscriber *s, struct str text)
 {
     char id[BARRIER_JOB_MAX];
@@ -424,7 +425,7 @@ static void on_state(void *arg, bool connected, struct str why)
 
 /* --- time ------------------------------------------------------------------------- */
 
-/* A lost renewal is repaired by the next one. */
+/* Ignores a failure: the next renewal repairs it. */
 static void on_renewed(struct loop_call *call)
 {
     (void)call;
@@ -479,7 +480,7 @@ static void on_handle_closed(uv_handle_t *handle)
     on_part_closed(handle->data);
 }
 
-/* Waits for requests that the journal has; gives up what it cannot store. */
+/* While closing: waits for requests in flight, and for a time for lines that are not stored. */
 static bool is_busy(const struct subscriber *s)
 {
     bool flies = s->renew.loop_call.is_pending, waits = false;
@@ -548,7 +549,7 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     (void)uv_timer_init(options->loop, &s->tick);
     (void)uv_timer_init(options->loop, &s->pace);
     s->check.data = s->tick.data = s->pace.data = s;
-    s->n_handles = 5; /* with redis, and one until all is stored */
+    s->n_handles = 5; /* three handles here, one of redis, and one until all is stored */
     (void)uv_check_start(&s->check, on_check);
     (void)uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
     *ret = s;

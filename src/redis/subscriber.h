@@ -1,8 +1,8 @@
 /* Takes the events that workers publish on their jobs' channels into the journal.
  *
- * Messages of a job are gathered while the journal is busy with those before, so the busier it
- * is, the more share a commit.  What is gathered has a limit: above it nothing is read from
- * Redis, which buffers it and disconnects us when its own limit is reached.
+ * A job's messages are gathered while the journal stores the ones before, so that under load
+ * more of them share a commit.  Above a limit we stop reading: Redis then buffers messages, and
+ * disconnects us when its own limit is reached.
  *
  * Loop thread only. */
 #ifndef REDIS_SUBSCRIBER_H
@@ -19,18 +19,18 @@ struct barriers;
 struct subscriber;
 
 struct subscriber_counts {
-    struct counter messages; /* that came */
-    struct counter own;      /* of these: our own, */
+    struct counter messages; /* received */
+    struct counter own;      /* of these: published by ourselves, */
     struct counter refused;  /* of jobs that are unknown or not fed from a channel, */
     struct counter late;     /* of jobs that have ended, */
-    struct counter repeated; /* by their number, */
-    struct counter bad;      /* not understood, */
-    struct counter events;   /* or taken */
-    struct counter missing;  /* that never came, by their numbers */
-    struct counter made;     /* jobs */
+    struct counter repeated; /* duplicates, by their number, */
+    struct counter bad;      /* malformed, */
+    struct counter events;   /* or accepted */
+    struct counter missing;  /* gaps in the numbers: never received */
+    struct counter made;     /* jobs that were created */
     struct counter retried;  /* requests that the journal could not store at once */
-    struct counter waiting;  /* bytes, now */
-    struct counter holds;    /* how often nothing was read, for there were too many */
+    struct counter waiting;  /* bytes that wait for the journal now */
+    struct counter holds;    /* how often reading was stopped, because too much waited */
     struct redis_counts redis;
 };
 
@@ -41,14 +41,14 @@ struct subscriber_options {
     const struct redis_url *url;
     struct channel channel;    /* texts borrowed */
     struct barriers *barriers; /* borrowed; of that channel */
-    struct str agent;          /* whose unknown jobs become; absent: they are refused */
-    size_t max_bytes;          /* that wait for the journal */
-    size_t max_depth;          /* of JSON */
-    /* Is it a job whose messages are our own?  May be NULL. */
+    struct str agent; /* agent for unknown jobs, which are created; absent: they are refused */
+    size_t max_bytes; /* limit of bytes that wait for the journal */
+    size_t max_depth; /* of JSON */
+    /* Does this server publish on the job's channel itself?  May be NULL. */
     bool (*is_own)(void *arg, struct str job);
-    /* Once each time the connection comes or goes; see redis_options. */
+    /* Called each time the connection is made or lost; see redis_options. */
     void (*state)(void *arg, bool connected, struct str why);
-    /* Messages of @job that were not taken, and how many since it was told last. */
+    /* Messages of @job were refused; @n: how many since the last call. */
     void (*refused)(void *arg, struct str job, struct str why, uint64_t n);
     void *arg;
     struct subscriber_counts *counts; /* borrowed */
@@ -56,8 +56,8 @@ struct subscriber_options {
 
 MUST_CHECK int subscriber_open(const struct subscriber_options *options,
                                struct subscriber **ret);
-/* Unsubscribes and stores what has come, if it can. @closed is the last callback; the
- * subscriber is freed before. */
+/* Unsubscribes, and stores received messages if it can.  @closed is the last callback; the
+ * subscriber is freed before it. */
 void subscriber_close(struct subscriber *s, void (*closed)(void *arg), void *arg);
 
 #endif

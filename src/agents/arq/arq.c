@@ -4,22 +4,22 @@
  *                             │                     │ no sign of its worker for as long as
  *                             └─ it has expired     └ a lease: lost
  *
- * Its events come over its channel (redis/), and so may its end; the result in Redis is polled
- * besides.  Stopping it aborts the job, as Job.abort() does.  When the server goes down it is
- * left alone: the next one finds it under the same id.
+ * The job's events, and maybe its end, arrive on its Redis channel (redis/); the result in
+ * Redis is polled as well.  Stopping it aborts the job, as Job.abort() does.  When the server
+ * shuts down, the job continues: the next server finds it under the same id.
  *
  * Its phases:
  *
- *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, or it is there already
+ *     ENQUEUE   WATCH, EXISTS; then MULTI … EXEC, unless it exists already
  *     FOLLOW    every `poll`: GET result, EXISTS in-progress, ZSCORE queue, EXISTS job,
  *               EXISTS health-check
- *     SETTLE    the result is there; events on its channel may still be on their way:
+ *     SETTLE    the result exists; events on its channel may still be in flight:
  *               a barrier is sent after it (redis/barrier.h), or `settle` passes
  *     OVER
  *
- * After a lost connection it is unknown whether the last commands were done; the next poll
- * finds out.  The id is the job's own, so that the next server finds it; only a job that goes
- * on after a question has another one, because the result of its beginning is kept. */
+ * After a lost connection it is unknown whether the last commands were executed; the next poll
+ * finds out.  ARQ's id is the job's own id, so that the next server finds it.  Only a job that
+ * resumes after a question gets another id, because ARQ keeps the result of its first part. */
 #include "agents/arq/job.h"
 #include "agents/arq/keys.h"
 #include "agents/arq/line.h"
@@ -39,9 +39,10 @@
 
 enum {
     MAX_PAYLOAD = 64 * 1024 * 1024,
-    EXTRA_MS = 86400 * 1000, /* a job is kept for so long after it was due, as ARQ has it */
+    EXTRA_MS = 86400 * 1000, /* ARQ keeps a job for so long after it was due */
     SOON_MS = 10,
-    VANISHED = 2, /* polls in a row that find nothing: it may have ended between two keys */
+    VANISHED = 2, /* polls in a row that find nothing: one may have run between the deletion of
+                     a key and the next */
 };
 
 enum phase { PHASE_ENQUEUE, PHASE_FOLLOW, PHASE_SETTLE, PHASE_OVER };
@@ -51,7 +52,7 @@ enum poll_key { POLL_RESULT, POLL_IN_PROGRESS, POLL_SCORE, POLL_JOB, POLL_HEALTH
 struct arq_poll {
     bool found[POLL_MAX];
     double score;
-    unsigned n; /* answers so far */
+    unsigned n; /* replies so far */
     bool is_broken;
 };
 
@@ -63,21 +64,21 @@ struct arq {
     struct buf payload;
     struct arq_keys keys;
     int64_t lease_ms;
-    int64_t created; /* milliseconds since 1970, like the next */
-    int64_t due;     /* when it may start; on the steady clock */
+    int64_t created; /* milliseconds since 1970 */
+    int64_t due;     /* when it may start; milliseconds on the steady clock */
     struct arq_poll poll;
     struct arq_result result;
     struct barrier barrier;
-    struct error why;   /* of the trouble */
-    unsigned n_flying;  /* commands without an answer, and the barrier */
+    struct error why;   /* the cause of `trouble` */
+    unsigned n_flying;  /* commands without a reply, and the barrier */
     unsigned n_missing; /* polls in a row that found nothing */
-    uint64_t last_sign; /* of its worker, on the loop's clock */
-    uint64_t give_up;   /* the same: deadline of a stop; 0: none */
-    bool has_begun;     /* a worker had it */
+    uint64_t last_sign; /* the last sign of life of its worker, on the loop's clock */
+    uint64_t give_up;   /* deadline of a stop, on the loop's clock; 0: none */
+    bool has_begun;     /* a worker took it */
     bool has_health;    /* its workers write a health check */
     bool has_result;
     bool is_aborted; /* the abort was sent to ARQ */
-    bool is_left;    /* it goes on without us */
+    bool is_left;    /* it continues without this server */
     bool is_closing;
 };
 
@@ -105,10 +106,10 @@ static void wait_ms(struct arq *a, int64_t ms)
 
 /* --- commands ---------------------------------------------------------------- */
 
-/* Fire and forget. */
+/* Sends a command and ignores its reply. */
 static void tell(const struct arq_line *line, const struct str *args, size_t n)
 {
-    (void)redis_send(line->redis, args, n, 0, NULL, NULL); /* what is lost is lost */
+    (void)redis_send(line->redis, args, n, 0, NULL, NULL); /* best effort */
 }
 
 #define TELL(a, ...)                                \
@@ -132,7 +133,7 @@ static struct str queue_of(const struct arq *a)
     return str_of(settings_of(a)->queue);
 }
 
-/* Removes it from Redis. */
+/* Removes the job from Redis. */
 static void forget(const struct arq *a)
 {
     TELL(a, STR("ZREM"), queue_of(a), str_of(a->keys.id));
@@ -160,7 +161,7 @@ static void on_timer_closed(uv_handle_t *handle)
     on_closed(a);
 }
 
-/* A reply has come, or never will: true when it is no longer needed. */
+/* A reply has arrived, or never will.  True when it is no longer needed. */
 static bool landed(struct arq *a)
 {
     a->n_flying--;
@@ -171,7 +172,7 @@ static bool landed(struct arq *a)
     return true;
 }
 
-/* Cancels the barrier, unless it has come already. */
+/* Cancels the barrier, unless it was delivered already. */
 static void take_back(struct arq *a)
 {
     struct barriers *barriers = a->executor.host->barriers;
@@ -229,8 +230,8 @@ static void on_enqueued(void *arg, const redisReply *reply)
     else if (reply != NULL && reply->type == REDIS_REPLY_ARRAY)
         follow(a);
     else
-        wait_ms(a, SOON_MS); /* another client was faster, or it is unknown: the next poll finds
-                                out */
+        wait_ms(a, SOON_MS); /* another client was faster, or the outcome is unknown: the next
+                                poll finds out */
 }
 
 /* How long until it may start. */
@@ -273,7 +274,7 @@ static void on_exists(void *arg, const redisReply *reply)
     if (is_refusal(a, reply))
         fail(a, TROUBLE_REDIS);
     else if (reply != NULL && reply->type == REDIS_REPLY_INTEGER && !is_free)
-        follow(a); /* it exists: from before, or by another client */
+        follow(a); /* it exists: enqueued earlier, or by another client */
     else
         wait_ms(a, SOON_MS);
 }
@@ -283,7 +284,7 @@ static void enqueue(struct arq *a)
     struct arq_line *line = line_of(a);
 
     if (a->give_up != 0) {
-        finish(a); /* it was never there */
+        finish(a); /* it was never enqueued */
         return;
     }
     if (!redis_is_connected(line->redis) || line->is_watching) {
@@ -339,8 +340,8 @@ static void judge_poll(struct arq *a)
         finish(a);
 }
 
-/* That of an earlier job with the same id, which is kept for a while: it would keep this one
- * out. */
+/* Is it the result of an earlier job with the same id?  ARQ keeps a result for a while, and
+ * refuses to enqueue a job that has one. */
 static bool is_stale(const struct arq *a)
 {
     return a->has_result && a->trouble == TROUBLE_NONE && a->result.enqueued > 0 &&
@@ -371,10 +372,11 @@ static void on_barrier_sent(void *arg, const redisReply *reply)
     bool is_heard = reply == NULL || reply->type != REDIS_REPLY_INTEGER || reply->integer > 0;
 
     if (!landed(a) && !is_heard)
-        finish(a); /* no subscriber: nothing is on its way */
+        finish(a); /* no subscriber: no events are in flight */
 }
 
-/* What the worker published before its result comes before our barrier. */
+/* Redis keeps the order: events that the worker published before its result arrive before our
+ * barrier. */
 static void settle(struct arq *a)
 {
     struct barriers *barriers = a->executor.host->barriers;
@@ -389,7 +391,8 @@ static void settle(struct arq *a)
     a->n_flying++;
     wait_ms(a, settings_of(a)->settle_ms);
     (void)ASK(a, on_barrier_sent, STR("PUBLISH"), barriers_channel(barriers),
-              str_make(a->barrier.text, sizeof(a->barrier.text))); /* else the time passes */
+              str_make(a->barrier.text, sizeof(a->barrier.text))); /* if that fails, the timer
+                                                                      ends the wait */
 }
 
 static void poll_done(struct arq *a)
@@ -399,7 +402,8 @@ static void poll_done(struct arq *a)
         return;
     }
     if (a->poll.is_broken) {
-        a->last_sign = uv_now(a->executor.host->loop); /* the silence is Redis's */
+        a->last_sign = uv_now(a->executor.host->loop); /* Redis did not answer: do not blame the
+                                                          worker */
         if (a->give_up != 0 && a->last_sign >= a->give_up)
             finish(a);
     } else if (a->has_result) {
@@ -429,7 +433,7 @@ static void take_answer(struct arq *a, enum poll_key at, const redisReply *reply
     }
 }
 
-/* Answers come in the order of the questions. */
+/* Replies arrive in the order of the commands. */
 static void on_polled(void *arg, const redisReply *reply)
 {
     struct arq *a = arg;
@@ -456,7 +460,8 @@ static void poll(struct arq *a)
     }
 }
 
-/* As Job.abort(): one that is put off is brought forward, so that a worker finds it. */
+/* Like Job.abort(): a deferred job is moved to the front of the queue, so that a worker finds
+ * it now. */
 static void abort_job(struct arq *a)
 {
     char now[24];
@@ -492,11 +497,11 @@ static void on_timer(uv_timer_t *timer)
         poll(a);
 }
 
-/* --- what it is told --------------------------------------------------------- */
+/* --- operations of the executor ---------------------------------------------- */
 
 static void do_nothing(struct executor *executor)
 {
-    (void)executor; /* it says nothing that could wait */
+    (void)executor; /* it has no output that could be paused */
 }
 
 static void stop(struct executor *executor)
@@ -509,7 +514,7 @@ static void stop(struct executor *executor)
         wait_ms(a, 0);
 }
 
-/* Another server has the lease now, or the job is gone. */
+/* Another server has the lease now, or the job was deleted. */
 static void drop(struct executor *executor)
 {
     struct arq *a = arq_of(executor);
@@ -536,7 +541,7 @@ static bool has_ended(const struct executor *executor)
     return a->has_result || a->phase == PHASE_OVER;
 }
 
-/* --- why --------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------- */
 
 static enum outcome judge(const struct executor *executor,
                           struct buf *error,
@@ -594,7 +599,7 @@ static void close_timer(struct executor *executor)
     uv_close((uv_handle_t *)&arq_of(executor)->timer, on_timer_closed);
 }
 
-static const struct executor_ops ops = { .source = "the queue", /* says nothing */
+static const struct executor_ops ops = { .source = "the queue", /* it has no output */
                                          .start = start,
                                          .pause = do_nothing,
                                          .resume = do_nothing,

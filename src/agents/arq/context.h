@@ -1,6 +1,6 @@
-/* What a server of ARQ and its servings share: options, Redis, the store, counts.
+/* What the ARQ server and its servings share: options, Redis, the store, counts.
  *
- * The loop of the server only. */
+ * On the thread of the server's loop only. */
 #ifndef AGENTS_ARQ_CONTEXT_H
 #define AGENTS_ARQ_CONTEXT_H
 
@@ -13,7 +13,7 @@ struct arq_context {
     struct arq_server_options opt;
     struct mailbox *box; /* owned by the server, as the next two */
     struct redis *redis;
-    struct store *store; /* reads */
+    struct store *store; /* for reading */
     struct arq_server_counts counts;
     bool is_stopping;
 };
@@ -28,8 +28,8 @@ struct arq_number {
 
 struct arq_number arq_context_number_of(int64_t value);
 
-/* False: Redis is not connected, or no memory; @cb is not called.  Else it counts in @flying
- * (may be NULL) until @cb takes it back. */
+/* Sends a command.  False: Redis is not connected, or out of memory; @cb is not called.  Else
+ * @flying (may be NULL) counts it, and @cb must decrement that. */
 bool arq_context_send(struct arq_context *d,
                       const struct str *args,
                       size_t n,
@@ -39,7 +39,7 @@ bool arq_context_send(struct arq_context *d,
 
 #define ARQ_CONTEXT_ARGS(...) \
     (struct str[]){ __VA_ARGS__ }, sizeof((struct str[]){ __VA_ARGS__ }) / sizeof(struct str)
-/* Fire and forget. */
+/* Sends a command and ignores its reply. */
 #define ARQ_CONTEXT_TELL(d, ...) \
     ((void)arq_context_send((d), ARQ_CONTEXT_ARGS(__VA_ARGS__), NULL, NULL, NULL))
 

@@ -1,5 +1,5 @@
-/* Everything is JSON on our side.  Reading goes through it whatever the form; writing has one
- * function for each kind of value, which knows both forms. */
+/* Encodes and decodes ARQ's jobs and results.  Both formats, pickle and JSON, are read as JSON;
+ * for writing there is one function for each kind of value, which writes either format. */
 #include "agents/arq/job.h"
 
 #include "agents/assignment.h"
@@ -10,8 +10,8 @@
 
 enum {
     MAX_BYTES = 64 * 1024 * 1024,
-    MIN_ROOM = 8 * 1024 * 1024, /* for what a pickle says, however short it is, */
-    GROWTH = 16,                /* or so many times its length */
+    MIN_ROOM = 8 * 1024 * 1024, /* at least this much memory for a decoded pickle, */
+    GROWTH = 16,                /* or this many times its length */
     MAX_VALUES = 500 * 1000,
     MAX_DEPTH = 200,
     MAX_ERROR = 16 * 1024,
@@ -44,7 +44,7 @@ static void put_int(const struct writer *w, int64_t value)
         pickle_int(w->out, value);
 }
 
-/* NULL: None. */
+/* NULL is None. */
 static void put_value(const struct writer *w, const yyjson_val *v)
 {
     if (w->form == ARQ_PICKLE)
@@ -63,7 +63,7 @@ static void put_bool(const struct writer *w, bool value)
         buf_str(w->out, value ? STR("true") : STR("false"));
 }
 
-/* The name of the next member. */
+/* Writes the key of the next member. */
 static void put_key(const struct writer *w, struct str key)
 {
     if (w->form == ARQ_JSON)
@@ -92,7 +92,7 @@ static void end(const struct writer *w)
     pickle_end(w->out);
 }
 
-/* What the words are of. */
+/* The values that argument words stand for. */
 struct meaning {
     const struct assignment *assignment;
     const yyjson_val *input, *resume;
@@ -231,7 +231,7 @@ int arq_put_job(struct buf *out,
 
 /* --- reading ----------------------------------------------------------------- */
 
-/* A pickle can refer to one value many times: limit the work for a short one. */
+/* A pickle can refer to one value many times: limit the memory for a short one. */
 static size_t room_for(size_t pickle_bytes)
 {
     if (pickle_bytes >= MAX_BYTES / GROWTH)
@@ -274,7 +274,7 @@ static struct str class_name(struct str type)
     return name;
 }
 
-/* {"type": …, "args": […]}, as pickle/json.h has it; or anything else. */
+/* {"type": …, "args": […]}, as pickle/json.h writes it; or any other value. */
 static void read_exception(struct arq_result *r, const yyjson_val *v)
 {
     yyjson_val *args = json_at(v, "args");
@@ -385,7 +385,8 @@ const yyjson_val *arq_task_argument(const struct arq_task *t,
 
 /* --- results of our own ------------------------------------------------------ */
 
-/* Python's own exceptions that take a text; any other type may be unknown where it is read. */
+/* Python's builtin exceptions that take a text; the reader may not be able to import other
+ * types. */
 static bool is_builtin(struct str type)
 {
     static const char *const names[] = {
@@ -403,7 +404,7 @@ static bool is_builtin(struct str type)
     return false;
 }
 
-/* In JSON an exception is its text. */
+/* In JSON an exception is written as its text. */
 static void put_exception(const struct writer *w, const struct arq_ending *e)
 {
     bool plain = is_builtin(e->error_type);
@@ -426,7 +427,7 @@ static void put_exception(const struct writer *w, const struct arq_ending *e)
                          buf_text(&words));
 }
 
-/* What is no JSON after all is None. */
+/* Output that is not valid JSON is written as None. */
 static void put_output(const struct writer *w, struct str output)
 {
     struct json_reader reader LOCAL_READER(MAX_BYTES, MAX_DEPTH);
@@ -437,7 +438,7 @@ static void put_output(const struct writer *w, struct str output)
     put_value(w, json.root);
 }
 
-/* A tuple, as ARQ's own. */
+/* A tuple, as ARQ writes it. */
 static void put_task_args(const struct writer *w, const yyjson_val *args)
 {
     yyjson_val *list = (yyjson_val *)(uintptr_t)args;

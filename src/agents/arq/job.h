@@ -1,5 +1,5 @@
-/* What ARQ keeps in Redis of a job and of its result: pickles, or JSON where both sides are
- * told so.
+/* The jobs and results that ARQ stores in Redis: pickles, or JSON where both sides are
+ * configured for it.
  *
  *     job     {t: try, f: function, a: args, k: kwargs, et: enqueued}
  *     result  the same, and {s: success, r: result or exception, st: started, ft: finished,
@@ -16,9 +16,8 @@ struct assignment;
 
 enum arq_form { ARQ_PICKLE, ARQ_JSON };
 
-/* The job that calls @function with the arguments @words (config/values/arq_argument.h), of
- * @order. ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX.
- */
+/* Writes the job that calls @function with the arguments @words (config/values/arq_argument.h),
+ * for @order.  ERR_TOO_LARGE, ERR_NOMEM, ERR_SYNTAX. */
 MUST_CHECK int arq_put_job(struct buf *out,
                            enum arq_form form,
                            struct str function,
@@ -30,10 +29,10 @@ MUST_CHECK int arq_put_job(struct buf *out,
 /* A result that was read. */
 struct arq_result {
     bool is_success;
-    bool is_cancelled;     /* no success, and this is why */
-    int64_t enqueued;      /* milliseconds since 1970; 0: it does not say */
+    bool is_cancelled;     /* it failed because it was cancelled */
+    int64_t enqueued;      /* milliseconds since 1970; 0: unknown */
     struct buf output;     /* JSON; empty: None */
-    struct buf error;      /* what an exception says */
+    struct buf error;      /* the exception's text */
     struct buf error_type; /* its class, without the module */
 };
 
@@ -61,7 +60,7 @@ MUST_CHECK int arq_task_read(struct arq_task *t,
                              struct str bytes,
                              struct error *err);
 
-/* The argument that stands where @words has @word; NULL: there is none. */
+/* The argument at the position where @words has @word; NULL: there is none. */
 const yyjson_val *arq_task_argument(const struct arq_task *t,
                                     char *const *words,
                                     struct str word);
@@ -75,7 +74,7 @@ struct arq_ending {
     int64_t job_try, started, finished;
 };
 
-/* @t may be one that could not be read. */
+/* @t may be a job that could not be parsed. */
 void arq_put_result(struct buf *out,
                     enum arq_form form,
                     const struct arq_task *t,

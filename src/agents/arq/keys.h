@@ -1,4 +1,4 @@
-/* The keys of one job of ARQ in Redis, by ARQ's own rules. */
+/* The Redis keys of one ARQ job, named as ARQ names them. */
 #ifndef AGENTS_ARQ_KEYS_H
 #define AGENTS_ARQ_KEYS_H
 
@@ -6,13 +6,13 @@ struct assignment;
 struct exec_arq;
 
 struct arq_keys {
-    char id[96]; /* of the job in its queue */
+    char id[96]; /* the job's id in ARQ */
     char job[128], result[128], in_progress[128], retry[128];
-    char health[300]; /* that the workers of the queue write */
+    char health[300]; /* written by the workers of the queue */
 };
 
-/* The id is the job's own; one that goes on after a question has another, because the result of
- * its beginning is kept. */
+/* ARQ's id is the job's own id.  A job that resumes after a question gets another one, because
+ * ARQ keeps the result of its first part. */
 void arq_keys_init(struct arq_keys *k,
                    const struct exec_arq *settings,
                    const struct assignment *assignment);

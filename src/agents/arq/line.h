@@ -11,13 +11,13 @@ struct exec_options;
 struct host;
 struct redis;
 
-/* Only one job at a time may watch keys on it. */
+/* Only one job at a time may WATCH keys on it. */
 struct arq_line {
     struct redis *redis;
     bool is_watching;
 };
 
-/* Opens the host's, and closes it. */
+/* Opens and closes the connection of the host. */
 MUST_CHECK int arq_line_open(struct host *host,
                              const struct exec_options *options,
                              struct error *err);

@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { READ_MORE = 100 }; /* ids that are looked at, at least: some may be in progress */
+enum {
+    READ_MORE = 100
+}; /* ids to read beyond the free slots: some may be in progress elsewhere */
 
 struct arq_server {
     struct arq_context context; /* its redis is owned by the loop */
@@ -25,7 +27,7 @@ struct arq_server {
     size_t n_servings;
     int64_t health_at; /* on the steady clock */
     unsigned n_flying;
-    bool is_reading; /* ids are on their way */
+    bool is_reading; /* a reply with ids is pending */
     bool is_closed;
     struct loop_message wake;
     atomic_bool stop_asked;
@@ -111,7 +113,7 @@ static void on_aborted(void *arg, const redisReply *reply)
 
 /* --- ticks ------------------------------------------------------------------- */
 
-/* In the format of ARQ's own workers, which its tools read. */
+/* In the format of ARQ's own workers, which ARQ's tools read. */
 static void put_health(struct arq_server *s, long long n_queued)
 {
     const struct arq_server_counts *c = &s->context.counts;
@@ -149,8 +151,8 @@ static void tell_health(struct arq_server *s)
     s->health_at = now + s->context.opt.health_ms;
     (void)arq_context_send(&s->context,
                            ARQ_CONTEXT_ARGS(STR("ZCARD"), arq_context_queue(&s->context)),
-                           on_queue_length, s, &s->n_flying); /* when Redis is away, there is
-                                                                 nobody to tell */
+                           on_queue_length, s, &s->n_flying); /* if Redis is not connected,
+                                                                 nobody can read it */
 }
 
 /* Scores are on the wall clock, which other processes share. */
@@ -175,7 +177,7 @@ static void on_tick(uv_timer_t *timer)
 
     for (struct serving *t = s->servings, *next; t != NULL; t = next) {
         next = t->next;
-        serving_move_on(t); /* may free it, and no other */
+        serving_move_on(t); /* may free t, but no other */
     }
     if (s->context.is_stopping || !redis_is_connected(s->context.redis))
         return;
@@ -189,7 +191,7 @@ static void on_tick(uv_timer_t *timer)
 
 /* --- the thread -------------------------------------------------------------- */
 
-/* What was sent before it is done. */
+/* The PING was answered, so all commands before it were executed. */
 static void on_last(void *arg, const redisReply *reply)
 {
     struct arq_server *s = arg;
@@ -206,7 +208,7 @@ static void stop(struct arq_server *s)
     if (s->context.is_stopping)
         return;
     s->context.is_stopping = true;
-    s->n_flying++; /* not closed by what follows, before all of it is sent */
+    s->n_flying++; /* keeps it open until all of the following is sent */
     (void)snprintf(key, sizeof(key), "%.200s:health-check", s->context.opt.queue); /* fits */
     ARQ_CONTEXT_TELL(&s->context, STR("DEL"), str_of(key));
     for (struct serving *t = s->servings, *next; t != NULL; t = next) {
@@ -237,9 +239,10 @@ static void on_redis(void *arg, bool connected, struct str why)
     for (struct serving *t = s->servings; t != NULL; t = t->next)
         serving_renew(t);
     if (connected && !s->context.is_stopping)
-        (void)uv_timer_start(&s->tick, on_tick, 0, (uint64_t)s->context.opt.poll_ms); /* it is
-                                                                                       * open
-                                                                                       */
+        (void)uv_timer_start(&s->tick, on_tick, 0, (uint64_t)s->context.opt.poll_ms); /* cannot
+                                                                                         fail:
+                                                                                         it is
+                                                                                         open */
 }
 
 static void *run(void *arg)

@@ -1,11 +1,12 @@
-/* Serves a queue of ARQ: takes the jobs that a Python program has put there, makes jobs of
- * agents of them, and writes the results that it waits for.
+/* Serves an ARQ queue: takes the calls that a Python program enqueued, submits them as jobs of
+ * agents, and writes the results that the program waits for.
  *
  *     ZRANGEBYSCORE ──▶ in-progress key ──▶ job ──▶ SUBMIT ──▶ (an agent does it) ──▶ result
  *
- * A call of a function with a job id and an input is a job of the agent that serves the
- * function, under that id.  It is done when its job has ended, or waits for an answer: then the
- * result is None.  Taken again, after a server was killed, it is the same job.
+ * A call of a function with a job id and an input becomes a job of the agent that serves the
+ * function, with that id.  The call is done when its job has ended, or when the job waits for
+ * an answer: then the result is None.  If a server is killed and the call is taken again, it
+ * refers to the same job.
  *
  * It has a thread with a loop of its own. */
 #ifndef AGENTS_ARQ_SERVER_H
@@ -24,9 +25,9 @@ struct redis_url;
 struct arq_function {
     struct str name;
     struct str agent;
-    char *const *args; /* words (config/values/arq_argument.h): job_id and input are looked for
-                        */
-    bool is_answer;    /* resumes: `answer` is the answer to the job's open question */
+    char *const *args; /* argument words (config/values/arq_argument.h); job_id and input are
+                          used */
+    bool is_answer;    /* the call resumes a job: `answer` is the answer to its open question */
 };
 
 struct arq_server_options {
@@ -36,16 +37,17 @@ struct arq_server_options {
     struct journal *journal; /* borrowed; stopped after it */
     struct store_options store;
     const char *queue;           /* borrowed */
-    const char *expire_function; /* the same: ends the wait for an answer; NULL: none */
+    const char *expire_function; /* borrowed; the function that ends the wait for an answer;
+                                    NULL: none */
     enum arq_form form;
     unsigned max_jobs;
     bool allow_abort;
     int64_t max_tries;
     int64_t poll_ms;
-    int64_t lease_ms;       /* of the in-progress key, which is renewed */
+    int64_t lease_ms;       /* time to live of the in-progress key, which is renewed */
     int64_t keep_result_ms; /* 0: none is written */
     int64_t health_ms;
-    /* For people.  On its thread.  May be NULL. */
+    /* Receives log lines, on the server's thread.  May be NULL. */
     void (*log)(void *arg, struct str job, struct str line);
     void *arg;
 };
@@ -59,7 +61,7 @@ MUST_CHECK int arq_server_new(const struct arq_server_options *options,
                               struct error *err);
 MUST_CHECK int arq_server_start(struct arq_server *s, struct error *err);
 const struct arq_server_counts *arq_server_counts(const struct arq_server *s);
-/* By the thread that started it.  Releases its calls: the next server takes them. */
+/* By the thread that started it.  Releases its calls, so that the next server takes them. */
 void arq_server_stop(struct arq_server *s);
 /* May be NULL. */
 void arq_server_free(struct arq_server *s);

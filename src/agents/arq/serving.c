@@ -1,4 +1,4 @@
-/* How a call is served.
+/* Serves one call; its states:
  *
  *     TAKING    SET in-progress NX, ZSCORE: is it still there, and due?
  *     FETCHING  GET job, INCR retry, EXPIRE retry, ZREM abort
@@ -6,8 +6,8 @@
  *     WAITING   reads the store at every tick; CANCEL when it is aborted
  *     WRITING   MULTI, SET result, …, EXEC
  *
- * What could not be done at one tick is tried at the next.  Commands are counted: it is over
- * when the last is answered. */
+ * A step that fails is tried again at the next tick.  Pending commands are counted: the serving
+ * is freed when the last one is answered. */
 #include "agents/arq/serving.h"
 
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 
 enum {
     MAX_RESULT = 64 * 1024 * 1024,
-    RETRY_LIFE_S = 88400 /* as ARQ has it */
+    RETRY_LIFE_S = 88400 /* the same as in ARQ */
 };
 
 #define ASK(t, cb, ...) \
@@ -35,21 +35,21 @@ static void free_when_idle(struct serving *t)
         t->over(t);
 }
 
-/* It is not ours, or no longer. */
+/* Another worker has the call, or we have released it. */
 static void let_go(struct serving *t)
 {
     t->phase = SERVING_OVER;
     free_when_idle(t);
 }
 
-/* The next server may take it at once. */
+/* Returns the call to the queue; the next server may take it at once. */
 static void release_call(struct serving *t)
 {
     ARQ_CONTEXT_TELL(t->context, STR("DEL"), str_of(t->in_progress));
     let_go(t);
 }
 
-/* A reply has come, or never will: true when it is no longer needed. */
+/* A reply has arrived, or never will.  True when it is no longer needed. */
 static bool landed(struct serving *t)
 {
     t->n_flying--;
@@ -87,7 +87,7 @@ static void put_ending(struct serving *t, struct buf *out)
     arq_put_result(out, d->opt.form, &t->call, &t->ending);
 }
 
-/* As ARQ's own: all of it, or nothing. */
+/* In one transaction, as ARQ does. */
 static void write_result(struct serving *t)
 {
     struct arq_context *d = t->context;
@@ -106,7 +106,7 @@ static void write_result(struct serving *t)
     (void)snprintf(retry, sizeof(retry), "arq:retry:%s", t->id);
     put_ending(t, &result);
     if (result.error != 0) {
-        buf_clear(&t->output); /* what cannot be written is left out */
+        buf_clear(&t->output); /* an output that cannot be encoded is left out */
         buf_clear(&result);
         put_ending(t, &result);
     }
@@ -143,7 +143,7 @@ static void end_cancelled(struct serving *t)
     end(t, false);
 }
 
-/* --- how our job is ---------------------------------------------------------- */
+/* --- the state of our job ---------------------------------------------------- */
 
 static void take_output(struct serving *t, const struct job_row *row)
 {
@@ -162,7 +162,7 @@ static void renew(struct serving *t)
 
     if (now < t->renew_at)
         return;
-    /* Set, not prolonged: it may have run out while Redis was away. */
+    /* SET instead of EXPIRE: the key may have expired while Redis was disconnected. */
     struct arq_number life = arq_context_number_of(lease);
     ARQ_CONTEXT_TELL(t->context, STR("PSETEX"), str_of(t->in_progress), str_of(life.text),
                      STR("1"));
@@ -235,7 +235,7 @@ static void on_told(struct loop_call *call)
     if (req->code == ERR_BUSY)
         return; /* the next tick sends it again */
     if (req->op == JOURNAL_EXPIRE) {
-        end(t, true); /* answered in time: there was nothing to do */
+        end(t, true); /* it was answered in time: nothing to expire */
     } else if (req->code != 0) {
         fail(t, req->why.text);
     } else {
@@ -244,7 +244,7 @@ static void on_told(struct loop_call *call)
     }
 }
 
-/* The same call is the same job, however often it is taken. */
+/* A call that is taken again submits the same job id, so it is the same job. */
 static void submit(struct serving *t, struct journal_request *req)
 {
     char once[SERVING_MAX_ID + 64];
@@ -281,7 +281,7 @@ static void tell_journal(struct serving *t)
     journal_post(t->context->opt.journal, &t->post);
 }
 
-/* --- what is to be done ------------------------------------------------------ */
+/* --- parsing the call -------------------------------------------------------- */
 
 static bool find_function(struct serving *t)
 {
@@ -295,7 +295,7 @@ static bool find_function(struct serving *t)
            (o->expire_function != NULL && str_eq(t->call.function, str_of(o->expire_function)));
 }
 
-/* The id that was given, or that of the queue. */
+/* The job's id: from the arguments, else the call's id in the queue. */
 static bool name_job(struct serving *t, char *const *words)
 {
     const yyjson_val *id = arq_task_argument(&t->call, words, STR("job_id"));
@@ -365,7 +365,7 @@ static void on_job(void *arg, const redisReply *reply)
     if (landed(t))
         return;
     if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-        let_go(t); /* its key runs out, and it is taken again */
+        let_go(t); /* its in-progress key expires, and the call is taken again */
     else
         read_call(t, reply);
 }
@@ -393,7 +393,7 @@ static void on_fetched(void *arg, const redisReply *reply)
     int64_t max = t->context->opt.max_tries;
     char why[64];
 
-    (void)reply; /* that the key of its tries lasts */
+    (void)reply; /* the reply to EXPIRE; not needed */
     if (landed(t))
         return;
     if (!t->is_read) {
@@ -427,7 +427,8 @@ static void fetch(struct serving *t)
         let_go(t);
 }
 
-/* Between the list and the key another worker may have finished or deferred it. */
+/* Another worker may have finished or deferred the call after its id was read and before we set
+ * the key. */
 static void on_score(void *arg, const redisReply *reply)
 {
     struct serving *t = arg;
@@ -449,10 +450,10 @@ static void on_in_progress(void *arg, const redisReply *reply)
         return;
     if (reply == NULL || reply->type != REDIS_REPLY_STATUS ||
         !ASK(t, on_score, STR("ZSCORE"), arq_context_queue(t->context), str_of(t->id)))
-        let_go(t); /* somebody else has it */
+        let_go(t); /* another worker has it */
 }
 
-/* --- from outside ------------------------------------------------------------ */
+/* --- interface --------------------------------------------------------------- */
 
 struct serving *serving_new(struct arq_context *d,
                             struct str id,

@@ -5,7 +5,7 @@
 struct trouble {
     enum outcome outcome;
     const char *type;
-    const char *text; /* with a colon at its end: why follows */
+    const char *text; /* ends with a colon if the reason follows */
 };
 
 static const struct trouble troubles[] = {

@@ -1,4 +1,4 @@
-/* What may go wrong with a job in a queue of ARQ, before or after its worker. */
+/* The failures of a job in an ARQ queue that are not failures of its worker's code. */
 #ifndef AGENTS_ARQ_TROUBLE_H
 #define AGENTS_ARQ_TROUBLE_H
 
@@ -6,15 +6,15 @@
 
 enum arq_trouble {
     TROUBLE_NONE,
-    TROUBLE_PAYLOAD,  /* the arguments cannot be written */
-    TROUBLE_REDIS,    /* Redis has refused a command */
-    TROUBLE_RESULT,   /* the result cannot be read */
+    TROUBLE_PAYLOAD,  /* the arguments cannot be encoded */
+    TROUBLE_REDIS,    /* Redis returned an error */
+    TROUBLE_RESULT,   /* the result cannot be decoded */
     TROUBLE_EXPIRED,  /* before a worker took it */
     TROUBLE_VANISHED, /* it left the queue without a result */
-    TROUBLE_SILENT,   /* no sign of its worker */
+    TROUBLE_SILENT,   /* no sign of life of its worker */
 };
 
-/* How the job ends by it; @error gets the sentence for it, with @why where that is known. */
+/* The outcome of the job; writes the message to @error, with @why if that is known. */
 enum outcome arq_trouble_put(enum arq_trouble trouble,
                              struct str why,
                              struct buf *error,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A job that goes on has no input but its answers. */
+/* The input of a resumed job is its answers. */
 static void put_input(struct buf *b, const struct assignment *assignment)
 {
     if (str_absent(assignment->resume)) {
@@ -25,8 +25,8 @@ static void put_langserve(struct buf *b, const struct assignment *assignment)
     json_format(b, ",'config':{'configurable':{'thread_id':%s}}}", assignment->job);
 }
 
-/* After a pause, or at a breakpoint, there is nothing to answer: a run without input goes on.
- */
+/* After a pause, or at a breakpoint, there is nothing to answer: a run without input
+ * resumes. */
 static void put_command(struct buf *b, const struct assignment *assignment)
 {
     if (str_absent(assignment->resume)) {
@@ -38,8 +38,8 @@ static void put_command(struct buf *b, const struct assignment *assignment)
         json_format(b, ",'command':{'resume':%j}", assignment->resume);
 }
 
-/* A run of a thread begins with the thread, which is the job's own; a cut connection ends the
- * run, as a cut here ends the attempt. */
+/* A run of a thread creates the thread, which is the job's own, if it does not exist.  The run
+ * ends when the connection is closed, as that ends the attempt here. */
 static void put_langgraph(struct buf *b,
                           const struct exec_http *http,
                           const struct assignment *assignment)
@@ -63,7 +63,8 @@ void body_put(struct buf *b, const struct exec_http *http, const struct assignme
 {
     struct assignment plain = *assignment;
 
-    plain.lease_key = NULL; /* the lease is for our own processes */
+    plain.lease_key = NULL; /* remote endpoints do not get the lease: it is for our own
+                               processes */
     switch (http->body) {
     case EXEC_BODY_INPUT:
         put_input(b, assignment);

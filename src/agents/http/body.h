@@ -1,10 +1,10 @@
-/* The body of a POST to a remote endpoint: a job, in the shape that the endpoint takes.
+/* The body of a POST to a remote endpoint: a job, in the format that the endpoint expects.
  *
- *     input      the job's input as it is; {"resume":{"<question>":answer,…}} when it goes on
- *     order      what a process finds on its stdin (assignment.h)
+ *     input      the job's input unchanged; {"resume":{"<question>":answer,…}} when it resumes
+ *     order      the line that a process reads from its stdin (assignment.h)
  *     langserve  {"input":…,"config":{"configurable":{"thread_id":"<job>"}}}
  *     langgraph  a run of a LangGraph Server: {"assistant_id":…,"input":…,"stream_mode":[…],…},
- *                with "command":{"resume":…} when it goes on
+ *                with "command":{"resume":…} when it resumes
  *
  * Pure. */
 #ifndef AGENTS_HTTP_BODY_H

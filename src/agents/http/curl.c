@@ -2,9 +2,8 @@
  * command-line client.
  *
  * Linking with it would load some thirty libraries at the start of every command: 8 ms and 7
- * MiB, which `translate` and most servers would pay for nothing.  So these are its functions,
- * as far as they are used, each of which finds the real one.  No state is kept: dlopen counts.
- */
+ * MiB, which `translate` and most servers do not need.  So this file defines the functions that
+ * we use; each finds and calls the real one.  No state is kept: dlopen counts. */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -15,17 +14,16 @@
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
-/* Puts the address of libcurl's @name into *@place, a function pointer; NULL without libcurl.
- */
+/* Stores the address of libcurl's function @name in *@place; NULL without libcurl. */
 static void find(const char *name, void *place)
 {
     void *lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 
-    /* POSIX's own way of turning an object pointer into a function pointer. */
+    /* The way that POSIX recommends to turn an object pointer into a function pointer. */
     *(void **)place = lib != NULL ? dlsym(lib, name) : NULL;
 }
 
-/* A function that calls libcurl's own of its name, or returns @otherwise. */
+/* Defines a function that calls libcurl's function of the same name, or returns @otherwise. */
 #define FORWARD(type, name, parameters, arguments, otherwise) \
     type name parameters                                      \
     {                                                         \

@@ -1,19 +1,19 @@
-/* A remote endpoint as the executor of a task: the job is the body of a POST, and what the
- * answer streams (server-sent events or JSON lines) are its events.
+/* A remote endpoint as the executor of a task: the job is the body of a POST, and the answer
+ * streams its events (server-sent events or JSON lines).
  *
  *     start ──POST──▶ head of the answer ──▶ its lines … ──▶ its end
  *        │ connect, first    │ not 2xx: refused    │ idle, cut    └ it went well; the journal
  *        ▼                   ▼                     ▼                says what that means
  *       lost                failed                lost
  *
- * Stopping it closes the connection.  While the journal is behind, nothing is read:
+ * Stopping it closes the connection.  While the journal is behind, we stop reading:
  * backpressure for the endpoint.
  *
- * libcurl hands over the answer in on_bytes(), from where it may not be called
- * itself: to end the transfer there, on_bytes() takes nothing more; to wait, it says so.
+ * libcurl delivers the answer to on_bytes(), where no libcurl function may be called: to end
+ * the transfer, on_bytes() returns a wrong length; to pause it, CURL_WRITEFUNC_PAUSE.
  *
- * No connection is used twice: on one that the endpoint is about to close libcurl would send
- * the request again, and a job must not be started twice by one attempt. */
+ * No connection is reused: if the endpoint closed it meanwhile, libcurl would send the request
+ * again, and one attempt must not start a job twice. */
 #include "agents/http/body.h"
 #include "agents/http/http_client.h"
 #include "agents/exec.h"
@@ -35,18 +35,18 @@ enum {
     MAX_BODY = 1024 * 1024 * 1024,
     MAX_URL = 8 * 1024,
     MAX_HEADER = 72 * 1024,
-    EXCERPT = 1024, /* of the body of a refusal */
+    EXCERPT = 1024, /* bytes kept from the body of a refusal */
 };
 
-/* Why it did not go well, where libcurl has no reason of its own. */
+/* Why the request failed, where libcurl has no reason of its own. */
 enum http_trouble {
     TROUBLE_NONE,
-    TROUBLE_START,   /* out of memory, or something that libcurl does not take */
-    TROUBLE_REFUSED, /* by its status */
-    TROUBLE_KIND,    /* 200, but nothing that could be events */
+    TROUBLE_START,   /* out of memory, or an option that libcurl refused */
+    TROUBLE_REFUSED, /* an HTTP status other than 2xx */
+    TROUBLE_KIND,    /* 2xx, but not a content type that can be events */
     TROUBLE_LONG,    /* a line over the limit */
-    TROUBLE_FIRST,   /* slow: no answer in time */
-    TROUBLE_IDLE,    /* slow: silence in its middle */
+    TROUBLE_FIRST,   /* timeout: the answer did not begin */
+    TROUBLE_IDLE,    /* timeout: no bytes in the middle of the answer */
 };
 
 struct http {
@@ -56,7 +56,7 @@ struct http {
     struct buf url, body;
     struct unframe lines;
     struct buf excerpt;
-    uv_timer_t watch; /* for the next byte; or our wish to end it */
+    uv_timer_t watch; /* timeout for the next byte; or ends the transfer in the next turn */
     CURLcode code;
     long status;
     enum http_trouble trouble;
@@ -101,7 +101,7 @@ static void finish(struct http *h)
     h->executor.events->over(h->executor.owner, true);
 }
 
-/* Ends it in the next turn of the loop. */
+/* Ends the transfer in the next turn of the loop. */
 static void give_up(struct executor *executor)
 {
     struct http *h = http_of(executor);
@@ -131,7 +131,7 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* Can this content type be events? A page or a picture cannot. */
+/* Can this content type be events?  HTML or an image cannot. */
 static bool is_stream(const char *kind)
 {
     return kind == NULL || has_word(kind, "event-stream") || has_word(kind, "json") ||
@@ -172,7 +172,7 @@ static void take(struct http *h, struct str bytes)
     h->executor.events->output(h->executor.owner, STR(""), false);
 }
 
-/* Any other number than that of the bytes ends the transfer. */
+/* Returning any number but size * n ends the transfer. */
 static size_t on_bytes(char *p, size_t size, size_t n, void *arg)
 {
     struct http *h = arg;
@@ -209,7 +209,8 @@ static size_t on_head(char *p, size_t size, size_t n, void *arg)
     return size * n;
 }
 
-/* Lines that are neither JSON nor server-sent events; nothing else is no stream at all. */
+/* Reports lines that are neither JSON nor server-sent events; if there were no others, the
+ * answer was not a stream. */
 static void tell_bad(struct http *h)
 {
     char text[100];
@@ -229,7 +230,7 @@ static void on_done(struct http_transfer *call, CURLcode code)
     h->is_started = false;
     h->code = code;
     if (h->has_head)
-        look_at_head(h); /* there may have been nothing behind it */
+        look_at_head(h); /* no body followed, so on_bytes() did not do it */
     if (code == CURLE_OK && h->trouble == TROUBLE_NONE && unframe_end(&h->lines) != 0)
         h->trouble = TROUBLE_LONG;
     if (h->lines.n_bad > 0 && h->trouble == TROUBLE_NONE)
@@ -238,7 +239,7 @@ static void on_done(struct http_transfer *call, CURLcode code)
     finish(h);
 }
 
-/* --- what it is told --------------------------------------------------------- */
+/* --- operations of the executor ---------------------------------------------- */
 
 static void pause_reading(struct executor *executor)
 {
@@ -246,7 +247,7 @@ static void pause_reading(struct executor *executor)
 
     h->is_paused = true;
     if (!h->is_unwanted)
-        (void)uv_timer_stop(&h->watch); /* the silence is ours */
+        (void)uv_timer_stop(&h->watch); /* we stopped reading: the endpoint is not idle */
 }
 
 static void resume_reading(struct executor *executor)
@@ -259,7 +260,7 @@ static void resume_reading(struct executor *executor)
     if (!h->is_unwanted)
         wait_ms(h, settings_of(h)->idle_ms);
     if (h->is_started && !h->is_reading)
-        (void)curl_easy_pause(h->call.easy, CURLPAUSE_CONT); /* what fails ends the transfer */
+        (void)curl_easy_pause(h->call.easy, CURLPAUSE_CONT); /* a failure ends the transfer */
 }
 
 static bool has_ended(const struct executor *executor)
@@ -291,7 +292,7 @@ static bool is_given(const struct http *h, const char *name)
     return false;
 }
 
-/* Unless the agent has one of its own. */
+/* Adds a header, unless the agent sets it itself. */
 static bool add_ours(struct http *h, struct buf *line, const char *name, struct str value)
 {
     if (is_given(h, name))
@@ -326,12 +327,12 @@ static bool add_headers(struct http *h, const struct assignment *assignment)
                        STR("text/event-stream, application/x-ndjson, application/json")) &&
               add_ours(h, &line, "Spoolwire-Job", assignment->job) &&
               add_ours(h, &line, "Spoolwire-Attempt", str_of(attempt));
-    /* Asking whether the body is welcome would cost a round trip. */
+    /* Disables "Expect: 100-continue", which would cost a round trip. */
     buf_lit(&line, "Expect:");
     return ok && add_header(h, &line);
 }
 
-/* A job's id needs no escapes. */
+/* A job's id needs no escaping in a URL. */
 static void put_url(struct http *h, const struct assignment *assignment)
 {
     struct str url = str_of(settings_of(h)->url);
@@ -399,9 +400,9 @@ static bool start(struct executor *executor, const struct assignment *assignment
     return h->is_started;
 }
 
-/* --- why --------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------- */
 
-/* Where it is, without what follows a '?': that may be secret. */
+/* The URL without its query, which may contain secrets. */
 static void put_place(const struct http *h, struct buf *b)
 {
     struct str url = str_of(h->url.p != NULL ? h->url.p : "");
@@ -467,7 +468,7 @@ static enum outcome judge_trouble(const struct http *h, struct buf *b, struct st
     return OUTCOME_FAILED;
 }
 
-/* Failures that another attempt may not see. */
+/* Temporary failures: another attempt may succeed. */
 static bool is_passing(CURLcode code)
 {
     switch ((int)code) {

@@ -1,9 +1,9 @@
-/* libcurl says which sockets it waits for, and until when; libuv waits, and says what came:
+/* libcurl says which sockets it waits for, and until when; libuv waits, and reports events:
  *
  *     on_socket ──▶ uv_poll ──▶ curl_multi_socket_action ──▶ transfers that are done
  *     on_timer  ──▶ uv_timer ──▶ the same, with a time-out
  *
- * Each socket has a handle of its own, which outlives libcurl's interest until it is closed. */
+ * Each socket has its own poll handle, which stays in memory until libuv has closed it. */
 #include "agents/http/http_client.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct plug {
     curl_socket_t socket;
 };
 
-/* --- what came --------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------ */
 
 static void report(struct http_client *client)
 {
@@ -29,7 +29,7 @@ static void report(struct http_client *client)
 
     while ((msg = curl_multi_info_read(client->multi, &left)) != NULL) {
         CURL *easy = msg->easy_handle;
-        CURLcode code = msg->data.result; /* the message goes with its transfer */
+        CURLcode code = msg->data.result; /* copied: the message is freed with its transfer */
         void *t = NULL;
 
         if (msg->msg != CURLMSG_DONE)
@@ -113,7 +113,7 @@ static int on_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void
     if (p == NULL)
         p = plug_new(client, socket);
     if (p == NULL)
-        return -1;                                     /* libcurl ends its transfers */
+        return -1;                                     /* libcurl then fails the transfer */
     (void)curl_multi_assign(client->multi, socket, p); /* it has this socket */
     (void)uv_poll_start(&p->poll, events, on_poll);    /* open */
     return 0;

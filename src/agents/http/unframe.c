@@ -4,14 +4,15 @@
 
 enum { KEEP_CAPACITY = 256 * 1024 }; /* memory kept after a long line */
 
-/* Names that event_read finds in a document's own "event", which ours would hide. */
+/* For these names event_read() looks into the document's own "event" member, which a wrapper
+ * would hide. */
 static bool is_own_name(struct str event)
 {
     return str_starts(event, STR("on_")) ||
            (str_has(event, '/') && !str_starts(event, STR("messages/")));
 }
 
-/* On one line: outside of its strings JSON may have newlines. */
+/* Writes JSON on one line: between its tokens there may be newlines. */
 static void put_flat(struct buf *b, struct str data)
 {
     size_t from = b->n;
@@ -40,7 +41,7 @@ static void put_message(struct buf *b, const struct sse_message *m)
 static void deliver(struct unframe *u, const struct sse_message *m)
 {
     if (m->data.n == 0)
-        return; /* `event: end` and the like */
+        return; /* a message without data, such as `event: end` */
     buf_clear(&u->line);
     put_message(&u->line, m);
     if (u->line.error != 0)
@@ -70,7 +71,7 @@ void unframe_init(struct unframe *u, size_t max_bytes, lines_cb cb, void *arg)
     *u = (struct unframe){ .cb = cb, .arg = arg };
     lines_init(&u->lines, max_bytes, on_line, u);
     sse_init(&u->sse, max_bytes);
-    buf_init(&u->line, 3 * max_bytes); /* the name of a message may have to be escaped */
+    buf_init(&u->line, 3 * max_bytes); /* the message's name may have to be escaped */
 }
 
 void unframe_done(struct unframe *u)

@@ -10,7 +10,7 @@
 
 enum { MAX_LINE = 64 * 1024 * 1024 };
 
-/* A call that a process has. */
+/* A call that was sent to a process. */
 struct pending_call {
     struct pending_call *next;
     struct call_router *router;
@@ -34,7 +34,7 @@ static void remove_call(struct pending_call *q)
     free(q);
 }
 
-/* Its caller has it, or has gone. */
+/* The answer was delivered, or the caller has disconnected. */
 static void on_delivered(struct loop_call *call)
 {
     struct pending_call *q = call->owner;
@@ -45,7 +45,7 @@ static void on_delivered(struct loop_call *call)
         b->idle(b->arg);
 }
 
-/* Neither @answer nor @error: the call is returned to the journal. */
+/* With neither @answer nor @error, the call is returned to the journal. */
 static void deliver(struct pending_call *q, struct str answer, struct str error)
 {
     struct journal_request *req = journal_request_begin(&q->post, JOURNAL_ANSWER_CALL);
@@ -53,7 +53,8 @@ static void deliver(struct pending_call *q, struct str answer, struct str error)
     q->process = NULL;
     req->answer.id = q->id;
     if (arena_copy(&q->mem, answer, &req->answer.output))
-        (void)arena_copy(&q->mem, error, &req->answer.error); /* without memory: handed back */
+        (void)arena_copy(&q->mem, error, &req->answer.error); /* without memory: it is returned
+                                                                 to the journal */
     journal_post(q->router->host->journal, &q->post);
 }
 
@@ -71,14 +72,15 @@ bool call_router_answer(struct call_router *b,
 
 void call_router_lose(struct call_router *b, const struct pool_process *m)
 {
-    for (struct pending_call *q = b->open; q != NULL; q = q->next) /* none goes away in here */
+    for (struct pending_call *q = b->open; q != NULL; q = q->next) /* no call is removed inside
+                                                                      of this loop */
         if (q->process == m) {
             deliver(q, STR_NONE, STR_NONE);
             b->is_wanted = true;
         }
 }
 
-/* --- the question ------------------------------------------------------------ */
+/* --- sending a call ---------------------------------------------------------- */
 
 static struct pending_call *pending_call_new(struct call_router *b, struct str id)
 {
@@ -100,7 +102,7 @@ static struct pending_call *pending_call_new(struct call_router *b, struct str i
     return q;
 }
 
-/* Without memory the call has no answer, and its caller times out. */
+/* Sends the call to a process.  Without memory it gets no answer, and the caller times out. */
 static void put_through(struct call_router *b, const struct taken_call *call)
 {
     struct pool_process *m = pool_callee(b->pool);

@@ -1,10 +1,10 @@
 /* A call router: the calls to one pool.
  *
  *     a call waits, and a process takes calls ──▶ TAKE ──▶ a line to the process
- *     its answer ──▶ ANSWER.  Its end without one: the call is returned, for the next process.
+ *     its answer ──▶ ANSWER.  If the process ends first, the call is returned for another
+ * process.
  *
- * A call is a short question beside jobs and takes no slot.  If there is no process, one is
- * started.
+ * A call is a short request and takes no job slot.  If there is no process, one is started.
  *
  * Loop thread only. */
 #ifndef AGENTS_POOL_CALL_ROUTER_H
@@ -22,15 +22,15 @@ struct call_router {
     const struct host *host; /* borrowed; outlives it, like the next two */
     const struct str *agent;
     struct pool *pool;
-    void (*idle)(void *arg); /* the last call is over */
+    void (*idle)(void *arg); /* the last call has ended */
     void *arg;
     struct journal_request take;
-    struct pending_call *open; /* owned: those that a process has, or whose answer is under way
-                                */
+    struct pending_call *open; /* owned: calls that a process has, or whose answer is being
+                                  delivered */
     bool is_wanted;            /* a call may be waiting */
 };
 
-/* @agent is borrowed, too. */
+/* @agent is borrowed as well. */
 void call_router_init(struct call_router *b,
                       const struct host *host,
                       struct mailbox *box,
@@ -42,11 +42,11 @@ void call_router_done(struct call_router *b);
 
 /* Asks the journal for a call, if one may be waiting and a process can take it. */
 void call_router_go_on(struct call_router *b);
-/* A process has answered.  False when it was not asked. */
+/* A process has answered a call.  False when it did not have that call. */
 bool call_router_answer(struct call_router *b,
                         const struct pool_process *m,
                         const struct report *report);
-/* A process is gone. */
+/* A process has ended. */
 void call_router_lose(struct call_router *b, const struct pool_process *m);
 bool call_router_is_idle(const struct call_router *b);
 

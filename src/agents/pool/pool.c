@@ -13,21 +13,21 @@ enum { FIRST_PAUSE_MS = 250 };
 
 struct pool {
     struct pool_options opt;
-    struct pool_process *processes; /* owned: they go by themselves */
+    struct pool_process *processes; /* owned; they free themselves */
     struct watcher *watcher;        /* of its files, or NULL */
     uv_timer_t timer;               /* for the next start */
-    uint64_t waiting;               /* jobs, as we were told last */
-    unsigned failures;              /* since something worked */
-    int64_t not_before;             /* the next start; on the loop's clock */
+    uint64_t waiting;               /* number of waiting jobs, as last reported */
+    unsigned failures;              /* in a row */
+    int64_t not_before;             /* earliest time of the next start; on the loop's clock */
     bool is_draining;
 };
 
 struct counts {
-    size_t processes; /* that are not gone */
+    size_t processes; /* that have not ended */
     size_t starting;  /* of these */
     size_t ready;     /* of these */
-    size_t jobs;      /* that a process has */
-    size_t places;    /* in those that are ready or starting */
+    size_t jobs;      /* that are in a process */
+    size_t places;    /* slots in processes that are ready or starting */
 };
 
 static const struct exec_pool *pool_of(const struct pool *t)
@@ -75,7 +75,7 @@ static void look_later(struct pool *t)
     (void)uv_timer_start(&t->timer, on_timer, left > 0 ? (uint64_t)left : 0, 0); /* open */
 }
 
-/* After the 1st failure 250 ms, then twice that, … */
+/* The pause after a failure: 250 ms, doubled with each further one. */
 static void pause_for(struct pool *t, struct str why)
 {
     int64_t ms = FIRST_PAUSE_MS;
@@ -85,7 +85,7 @@ static void pause_for(struct pool *t, struct str why)
         ms *= 2;
     if (ms > pool_of(t)->backoff_ms)
         ms = pool_of(t)->backoff_ms;
-    if (now(t) >= t->not_before) { /* those that end together count once */
+    if (now(t) >= t->not_before) { /* processes that end together count as one failure */
         t->failures++;
         t->not_before = now(t) + ms;
     }
@@ -167,8 +167,8 @@ static int start_one(struct pool *t)
     return 0;
 }
 
-/* Those that retire have jobs of their own and are not counted as ours any more; but no more
- * than twice the size are there in all. */
+/* Retiring processes finish their jobs and no longer count towards the size; but in all there
+ * are at most twice as many as the size. */
 static bool has_room(const struct pool *t, const struct counts *c)
 {
     size_t size = pool_of(t)->size;
@@ -194,13 +194,13 @@ static void look(struct pool *t)
         if (start_one(t) != 0)
             pause_for(t, STR("out of memory"));
         else if (t->processes->start_error != 0)
-            return; /* we shall hear of it, and pause */
+            return; /* its `over` event follows, and starts the pause */
         c = count(t);
     }
     t->waiting = 0;
 }
 
-/* Processes that read the files before they changed make room for others. */
+/* Replaces the processes that loaded the old files. */
 static void on_files_changed(void *arg, const char *name)
 {
     struct pool *t = arg;
@@ -210,17 +210,16 @@ static void on_files_changed(void *arg, const char *name)
         return;
     (void)snprintf(line, sizeof(line), "spoolwire: pool: %s has changed: new processes", name);
     host_log(t->opt.host, STR_NONE, t->opt.agent->name, str_of(line));
-    t->failures = 0; /* what did not start may start now */
+    t->failures = 0; /* the failure may be fixed now */
     t->not_before = 0;
-    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none goes away in
-                                                                           here */
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none is freed here */
         pool_process_outdate(m);
     look(t);
 }
 
 /* --- jobs -------------------------------------------------------------------- */
 
-/* The one with the fewest jobs. */
+/* The process with the fewest jobs. */
 static struct pool_process *idlest(const struct pool *t)
 {
     struct pool_process *best = NULL;
@@ -246,12 +245,12 @@ bool pool_has_place(const struct pool *t)
 int pool_take(struct pool *t, const struct journal_request *lease)
 {
     struct pool_process *m = idlest(t);
-    /* A process that has not left a deleted job cannot tell it from a new one with its id:
-     * the next attempt has another number. */
+    /* A process may still run a deleted job with the same id and attempt, and cannot tell the
+     * two apart: refuse the job now; its next attempt has another number. */
     bool clear = m != NULL && pool_process_find(m, lease->row->id, lease->row->attempt) == NULL;
     int err = clear ? pool_process_take(m, lease) : ERR_BUSY;
 
-    look(t); /* that may have been its last */
+    look(t); /* that may have taken the last slot */
     return err;
 }
 
@@ -331,8 +330,7 @@ size_t pool_size(const struct pool *t)
 void pool_drain(struct pool *t)
 {
     t->is_draining = true;
-    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none goes away in
-                                                                           here */
+    for (struct pool_process *m = t->processes; m != NULL; m = m->next) /* none is freed here */
         pool_process_drain(m);
 }
 

@@ -42,7 +42,7 @@ static void leave(struct pool_job *s, bool finished)
     close_when_done(s);
 }
 
-/* Without memory for the line, the end of the grace time says it. */
+/* Asks the process to stop the job.  Without memory for the line, the grace time runs out. */
 static void tell(struct pool_job *s)
 {
     struct buf line LOCAL_BUF(MAX_ORDER);
@@ -70,7 +70,7 @@ static void on_cancel(struct lease_session *d)
     pool_job_cancel(d->owner);
 }
 
-/* Once: it is asked to come to rest at its next step, and may take its time. */
+/* Asks once: the job should pause at its next step, without a time limit. */
 static void on_pause(struct lease_session *d)
 {
     struct pool_job *s = d->owner;
@@ -268,7 +268,7 @@ int pool_job_new(const struct host *host,
     s->child = child;
     s->grace_ms = grace_ms;
     s->heard = now(s);
-    /* A job that was cancelled before is not begun. */
+    /* A job that was cancelled before it started is finished as cancelled, not returned. */
     struct last_report word = { .op = lease->cancel ? JOURNAL_FINISH : JOURNAL_RETURN,
                                 .end = JOB_END_CANCELLED };
     if (lease->cancel || give_order(s, lease) != 0) {

@@ -1,11 +1,11 @@
-/* All events of a process come through here; its reports about a job go to the pool job.
+/* Handles all events of a process; its reports about a job go to the pool job.
  *
- * One timer fires at the next deadline: the pool process's own or a pool job's.  A deadline
- * that moves later (each sign of life does that) leaves the timer alone; when it fires too
+ * One timer fires at the next deadline: the pool process's own or a pool job's.  When a
+ * deadline moves later (with each sign of life), the timer is not changed; when it fires too
  * early, it is set again.
  *
- * While the lines of one job wait for the journal (1 MiB), nothing is read from the process:
- * its other jobs wait too, and their silence is not held against them. */
+ * While more than 1 MiB of one job's lines wait for the journal, nothing is read from the
+ * process.  Its other jobs wait too, and their leases do not run out meanwhile. */
 #include "agents/pool/pool_process.h"
 
 #include "agents/environment.h"
@@ -38,9 +38,9 @@ static int64_t now(const struct pool_process *m)
     return (int64_t)uv_now(m->opt.host->loop);
 }
 
-/* --- words for people -------------------------------------------------------- */
+/* --- log lines --------------------------------------------------------------- */
 
-/* The only job that it has; else absent: a line of its stderr may be about any. */
+/* The job of the process if it has only one; else absent: a line of stderr may be about any. */
 static struct str only_job(const struct pool_process *m)
 {
     struct str job = STR_NONE;
@@ -60,7 +60,8 @@ static void remark(const struct pool_process *m, const char *what, const char *w
     host_log(m->opt.host, only_job(m), m->opt.agent->name, str_of(line));
 }
 
-/* A malformed line.  The 1st, 2nd, 4th, 8th, … is logged: a process may repeat it for ever. */
+/* Reports a malformed line.  Only the 1st, 2nd, 4th, 8th, … is logged: a process may repeat it
+ * for ever. */
 static void refuse(struct pool_process *m, const char *why)
 {
     char what[64];
@@ -84,7 +85,7 @@ static void set_alarm(struct pool_process *m, int64_t at)
     if (at >= m->alarm)
         return;
     m->alarm = at;
-    /* Never 0: the loop must have looked at the pipes in between. */
+    /* Never 0: the loop must poll the pipes in between. */
     (void)uv_timer_start(&m->timer, on_timer, left > 0 ? (uint64_t)left : 1, 0); /* open */
 }
 
@@ -114,7 +115,7 @@ static void move(struct pool_process *m, enum pool_process_state to)
     m->deadline = INT64_MAX;
 }
 
-/* It has no job: closing its stdin should end it. */
+/* It has no jobs: closes its stdin, which should end it. */
 static void part(struct pool_process *m)
 {
     move(m, POOL_PROCESS_LEAVING);
@@ -122,7 +123,7 @@ static void part(struct pool_process *m)
     set_deadline(m, m->child.grace_ms);
 }
 
-/* No more jobs; it ends with the last one. */
+/* It gets no more jobs, and ends after its last one. */
 static void retire(struct pool_process *m)
 {
     if (m->state == POOL_PROCESS_READY)
@@ -159,25 +160,25 @@ void pool_process_stop(struct pool_process *m)
         lease_session_hurry(&s->session);
 }
 
-/* It broke the protocol: its jobs are lost. */
+/* It broke the protocol: kill it; its jobs are lost. */
 static void kill_for(struct pool_process *m, const char *fault)
 {
     if (m->fault != NULL)
         return;
     m->fault = fault;
     remark(m, "killed", fault);
-    child_resume(&m->child); /* so that its end is seen */
+    child_resume(&m->child); /* so that the end of its output is seen */
     child_kill(&m->child);
 }
 
-/* It does not stop a job.  It may have others, which are given some time. */
+/* The process did not stop a job.  Its other jobs get some time to finish. */
 static void distrust(struct pool_process *m, struct pool_job *s)
 {
     const struct last_report back = { .op = JOURNAL_RETURN };
 
     lease_session_remark(&s->session, "the process did not stop it",
                          "it gets no more jobs, and ends when the others do");
-    retire(m); /* first: there is no place for another one */
+    retire(m); /* first: so that it does not get another job */
     pool_job_desert(s, &back);
     if (m->state == POOL_PROCESS_RETIRING && m->deadline == INT64_MAX)
         set_deadline(m, pool_of(m)->drain_ms);
@@ -198,7 +199,8 @@ static void look_at_deadline(struct pool_process *m)
 
 static void look_at_jobs(struct pool_process *m, bool overslept)
 {
-    for (struct pool_job *s = m->jobs; s != NULL; s = s->next) { /* none goes away in here */
+    for (struct pool_job *s = m->jobs; s != NULL; s = s->next) { /* no pool job is freed inside
+                                                                    of this loop */
         pool_job_look(s, !m->child.is_paused && !overslept);
         if (pool_job_is_stuck(s))
             distrust(m, s);
@@ -211,7 +213,8 @@ static void on_timer(uv_timer_t *timer)
 {
     struct pool_process *m = timer->data;
 
-    bool overslept = now(m) - m->alarm > MAX_LATE_MS; /* we, or the whole machine */
+    bool overslept = now(m) - m->alarm > MAX_LATE_MS; /* our loop, or the whole machine, was
+                                                         suspended or overloaded */
 
     m->alarm = INT64_MAX;
     if (m->start_error != 0) {
@@ -273,7 +276,7 @@ static void fail_to_start(struct pool_process *m)
     close_handles(m);
 }
 
-/* What its end means for the jobs that it had. */
+/* Ends its jobs after the process has ended. */
 static void desert_all(struct pool_process *m,
                        struct str why,
                        struct str type,
@@ -301,7 +304,7 @@ static void on_over(struct child *c)
 
     tail_end(&m->tail);
     if (c->signal == 0 && m->fault == NULL)
-        lines_end(&m->lines); /* half a line of one that was killed is nothing */
+        lines_end(&m->lines); /* half a line of a killed process is dropped */
     buf_lit(&why, "its process ended: ");
     if (m->fault != NULL)
         buf_str(&why, str_of(m->fault));
@@ -312,12 +315,13 @@ static void on_over(struct child *c)
     if (m->fault == NULL && c->trouble == 0)
         verdict_put_details(&details, c->status, c->signal, &m->tail);
     move(m, POOL_PROCESS_GONE);
-    m->opt.events->over(m, is_wanted ? STR_NONE : buf_text(&why)); /* first: no place here */
+    m->opt.events->over(m, is_wanted ? STR_NONE : buf_text(&why)); /* first: its jobs must not
+                                                                      return here */
     desert_all(m, buf_text(&why), type, details.n > 0 ? buf_text(&details) : STR_NONE);
     close_handles(m);
 }
 
-/* --- its jobs ---------------------------------------------------------------- */
+/* --- jobs -------------------------------------------------------------------- */
 
 static bool is_worn(const struct pool_process *m)
 {
@@ -415,7 +419,7 @@ struct pool_job *pool_process_find(struct pool_process *m, struct str job, int64
     return NULL;
 }
 
-/* --- what the process says --------------------------------------------------- */
+/* --- reports of the process -------------------------------------------------- */
 
 static void become_ready(struct pool_process *m, const struct report *report)
 {
@@ -486,7 +490,7 @@ static void on_errors(struct child *c, struct str bytes)
     tail_put(&m->tail, bytes);
 }
 
-/* Whose line is it?  The only job's, or the one's that it names. */
+/* The job that a line of stderr is about: the only job, or the one that the line names. */
 static void on_error_line(void *arg, struct str line)
 {
     struct pool_process *m = arg;

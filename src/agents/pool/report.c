@@ -2,12 +2,14 @@
 
 #include "base/error.h"
 
-enum { MAX_DEPTH = 256 + 1 }; /* the deepest event that a journal may take, in its line */
+enum {
+    MAX_DEPTH = 256 + 1
+}; /* the deepest event that the journal accepts, plus one for the report around it */
 
 void report_reader_init(struct report_reader *r, size_t max_bytes)
 {
     json_reader_init(&r->json, max_bytes, MAX_DEPTH);
-    buf_init(&r->event, 2 * max_bytes); /* three bytes become six */
+    buf_init(&r->event, 2 * max_bytes); /* three bytes of a surrogate half become six */
 }
 
 void report_reader_done(struct report_reader *r)
@@ -28,7 +30,7 @@ static const struct {
 };
 
 struct said {
-    yyjson_val *key, *value; /* of the one word */
+    yyjson_val *key, *value; /* the member that says what is reported */
     enum report_kind kind;
     unsigned n;
 };
@@ -45,7 +47,7 @@ static void find_word(yyjson_val *root, struct said *said)
 static bool is_value_for(const struct said *said)
 {
     switch (said->kind) {
-    case REPORT_EVENT: /* a list is a stream part */
+    case REPORT_EVENT: /* an event may also be a list: a stream part of LangGraph */
         return yyjson_is_obj(said->value) || yyjson_is_arr(said->value);
     case REPORT_FINISH:
         return yyjson_is_obj(said->value);
@@ -58,8 +60,8 @@ static bool is_value_for(const struct said *said)
     return yyjson_is_true(said->value);
 }
 
-/* Where json_read has repaired the line, halves of surrogate pairs stand in it as bytes.  They
- * become escapes again: the fold may find the other half in a later event. */
+/* json_read() leaves halves of surrogate pairs as bytes in a repaired line.  They are escaped
+ * again here: the fold may find the other half in a later event. */
 static int escape_halves(struct buf *out, struct str s)
 {
     buf_clear(out);
@@ -121,7 +123,7 @@ static int read_about_job(struct report_reader *r,
     return said.kind == REPORT_FINISH ? finish_read(said.value, &ret->finish, err) : 0;
 }
 
-/* An answer is written anew, so that it is on one line. */
+/* The answer is rewritten, so that it is on one line. */
 static int read_call(struct report_reader *r,
                      const struct json *json,
                      struct report *ret,

@@ -22,25 +22,25 @@ enum report_kind {
     REPORT_RETURN
 };
 
-/* Reads lines one after another with memory that it keeps. */
+/* Parses lines one after another, reusing its memory. */
 struct report_reader {
     struct json_reader json;
-    struct buf event; /* one that had to be written anew */
+    struct buf event; /* the last event that had to be rewritten */
 };
 
-/* Of lines up to @max_bytes; the journal checks how deep an event is. */
+/* For lines up to @max_bytes; the journal checks the depth of an event. */
 void report_reader_init(struct report_reader *r, size_t max_bytes);
 void report_reader_done(struct report_reader *r);
 
-/* Texts are in the reader or the line: valid until its next one. */
+/* Texts are in the reader or the line: valid until the next line is read. */
 struct report {
     enum report_kind kind;
-    bool takes_calls;         /* READY */
-    struct str call;          /* CALL: which; and one of the next two */
+    bool takes_calls;         /* of READY */
+    struct str call;          /* of CALL: its id; and one of the next two */
     struct str answer, error; /* JSON, without a newline; a text */
-    struct str job;           /* not for READY and CALL, like the next one */
+    struct str job;           /* of all kinds but READY and CALL, like the next one */
     int64_t attempt;
-    struct str event; /* EVENT: JSON as it came, without a newline */
+    struct str event; /* of EVENT: JSON as it came, without a newline */
     struct finish finish;
 };
 

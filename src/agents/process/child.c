@@ -5,9 +5,9 @@
  *            └── one is held open: 2 s ──▶ SIGKILL to the rest ──▶ over at their end
  *                                          of the group, 2 s ────▶ over anyway
  *
- * A paused output has not ended: what is in the pipe is waiting for us.  So the second
- * two seconds count only while reading goes on.  A process that has left the group may
- * write for ever; after the kill no more is read than a pipe can hold.
+ * A paused output has not ended: the pipe may still hold bytes.  So the second two seconds
+ * count only while we are reading.  A process that has left the group may write for ever; after
+ * the kill we read no more than a pipe can hold.
  *
  * The child is reaped when it exits, so its pid may be reused then,
  * but not while its process group has a member: has_leftovers says whether it had. */
@@ -28,7 +28,7 @@ enum { LINGER_MS = 2000, MAX_PIPE = 1024 * 1024, MAX_SAID = 1024 * 1024 * 1024 }
 static void signal_group(const struct child *c, int signal)
 {
     if (c->pid > 1 && (!c->has_exited || c->has_leftovers))
-        (void)kill(-c->pid, signal); /* it may have gone by itself */
+        (void)kill(-c->pid, signal); /* fails if they have exited: fine */
 }
 
 static void on_grace(uv_timer_t *timer)
@@ -39,7 +39,7 @@ static void on_grace(uv_timer_t *timer)
 void child_signal(struct child *c, int number)
 {
     if (c->pid != 0 && !c->has_exited)
-        (void)uv_process_kill(&c->process, number); /* it may have gone by itself */
+        (void)uv_process_kill(&c->process, number); /* fails if it has exited: fine */
 }
 
 void child_kill(struct child *c)
@@ -152,7 +152,8 @@ void child_abandon(struct child *c)
 
 static int write_line(struct child *c);
 
-/* What did not arrive (the child has gone, or has closed its end) is not tried again. */
+/* A line that could not be written (the child has exited, or closed its stdin) is not tried
+ * again. */
 static void on_written(uv_write_t *write, int status)
 {
     struct child *c = write->handle->data;
@@ -166,7 +167,7 @@ static void on_written(uv_write_t *write, int status)
     if (c->line.n > 0 && write_line(c) != 0)
         buf_clear(&c->line);
     if (c->line.n == 0 && !c->keeps_input)
-        close_handle(&c->in); /* so that a worker may read to the end: json.load(sys.stdin) */
+        close_handle(&c->in); /* so that a worker can read to the end: json.load(sys.stdin) */
 }
 
 static int write_line(struct child *c)
@@ -191,7 +192,7 @@ int child_say(struct child *c, struct str line)
         return ERR_NOMEM;
     }
     if (!is_writing && write_line(c) != 0)
-        buf_clear(b); /* as on_written says */
+        buf_clear(b); /* not tried again, as in on_written */
     return 0;
 }
 
@@ -256,7 +257,8 @@ void child_resume(struct child *c)
         return;
     c->is_paused = false;
     if (!c->out_ended)
-        (void)uv_read_start((uv_stream_t *)&c->out, on_alloc, on_output); /* was so before */
+        (void)uv_read_start((uv_stream_t *)&c->out, on_alloc, on_output); /* cannot fail: it
+                                                                             succeeded before */
 }
 
 /* --- the start --------------------------------------------------------------- */
@@ -304,7 +306,7 @@ static int spawn(struct child *c, const struct child_spec *spec, const struct en
         stdio[i].flags = UV_INHERIT_FD;
         stdio[i].data.fd = ends->child[i];
     }
-    own(c, &c->process); /* a spawn that fails, too, leaves a handle to be closed */
+    own(c, &c->process); /* even a failed spawn leaves a handle that must be closed */
     int err = child_guard_spawn(c->in.loop, &c->process, &options);
     if (err == 0)
         c->pid = c->process.pid;
@@ -361,7 +363,7 @@ int child_start(struct child *c, const struct child_spec *spec, struct buf *line
     close_ends(&ends);
     if (err != 0)
         return err;
-    /* From here on it runs, so it has to end as every child does. */
+    /* The process runs from here on, so an error is reported by its regular end. */
     c->trouble = limits_set(c->pid, spec->max_bytes, spec->max_cpu_seconds);
     if (c->trouble == 0)
         c->trouble = begin(c);

@@ -1,6 +1,6 @@
-/* libuv has no hook between fork and exec, but fork itself has one: handlers that run in the
- * child (pthread_atfork).  Ours does something only while its thread is in child_guard_spawn(),
- * which a thread-local variable says. */
+/* libuv has no hook between fork and exec, but pthread_atfork handlers run in the child.  Ours
+ * acts only while its thread is in child_guard_spawn(), which a thread-local variable
+ * records. */
 #include "agents/process/child_guard.h"
 
 #include "base/buf.h"
@@ -19,13 +19,13 @@ enum { MAX_ENVIRONMENT = 4 * 1024 * 1024, SWEEPS = 20 };
 
 /* --- the child guard --------------------------------------------------------------- */
 
-static _Thread_local pid_t spawning; /* our process, while a process is being spawned; or 0 */
+static _Thread_local pid_t spawning; /* our pid while this thread spawns a process; else 0 */
 
 static void in_child(void)
 {
     if (spawning == 0)
         return;
-    /* A server that died before this call is noticed by the next one. */
+    /* getppid() detects a server that died before the prctl() call. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != spawning)
         _exit(127);
 }
@@ -33,7 +33,7 @@ static void in_child(void)
 static void install(void)
 {
     if (pthread_atfork(NULL, NULL, in_child) != 0)
-        abort(); /* at the first process, without memory for three pointers */
+        abort(); /* out of memory at the first process */
 }
 
 int child_guard_spawn(uv_loop_t *loop,
@@ -51,8 +51,8 @@ int child_guard_spawn(uv_loop_t *loop,
 
 /* --- the sweep --------------------------------------------------------------- */
 
-/* The variables of a process, each with a NUL behind it.  False when it is not ours to read,
- * or gone. */
+/* Reads the environment of a process, NUL-separated.  False when we may not read it, or it has
+ * exited. */
 static bool read_environment(const char *pid, struct buf *ret)
 {
     char path[64];
@@ -84,7 +84,7 @@ static bool has_mark(struct str environment, struct str mark)
     return false;
 }
 
-/* By its descriptor, so that it is the one that was looked at. */
+/* Kills by pidfd, so that a reused pid cannot hit another process. */
 static bool kill_marked(const char *pid, struct str mark, struct buf *environment)
 {
     int fd = pidfd_open((pid_t)strtol(pid, NULL, 10), 0);
@@ -118,7 +118,7 @@ bool child_guard_sweep(struct str mark)
     struct buf environment LOCAL_BUF(MAX_ENVIRONMENT);
 
     bool found = sweep_once(mark, &environment);
-    /* Again, for one that had just been forked by one of the others. */
+    /* Repeated, for processes that were forked during the sweep. */
     for (unsigned i = 1; found && i < SWEEPS && sweep_once(mark, &environment); i++)
         ;
     return found;

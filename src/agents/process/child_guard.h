@@ -2,9 +2,9 @@
  * killed.
  *
  * The kernel kills a process when the thread that forked it ends (PR_SET_PDEATHSIG), if the
- * process asks for that itself.  That does not cover what such a process has started itself;
- * all of them have the server's mark in their environment, and the next server with that mark
- * kills them first. */
+ * process asks for that itself.  That does not cover the process's own children.  All of them
+ * have the server's mark in their environment, and the next server with that mark kills them at
+ * its start. */
 #ifndef AGENTS_PROCESS_CHILD_GUARD_H
 #define AGENTS_PROCESS_CHILD_GUARD_H
 
@@ -15,13 +15,13 @@
 /* The variable that holds the mark, with its '='. */
 #define CHILD_GUARD_VARIABLE "SPOOLWIRE_SERVER="
 
-/* uv_spawn, on a thread that outlives the process unless the whole server dies. */
+/* uv_spawn() with the guard; the calling thread must live as long as the process. */
 int child_guard_spawn(uv_loop_t *loop,
                       uv_process_t *process,
                       const uv_process_options_t *options);
 
-/* Kills every process with that mark but our own; true when there was any.  No running server
- * may use the mark. */
+/* Kills every process with that mark except ourselves; true when there was one.  No running
+ * server may use the mark. */
 bool child_guard_sweep(struct str mark);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { CPU_GRACE_SECONDS = 5 }; /* from SIGXCPU to SIGKILL */
 
-/* Keep a hard limit that is lower already. */
+/* Keeps a hard limit that is lower already. */
 static int set(pid_t pid, __rlimit_resource_t what, rlim_t soft, rlim_t hard)
 {
     struct rlimit limit;

@@ -1,5 +1,6 @@
-/* A process as the executor of a task: the job is a line on its stdin, which ends there; its
- * exit decides.  Exit 0 is a success, anything else a failure with the end of stderr. */
+/* A process as the executor of a task: the job is one line on its stdin, which is then closed;
+ * its exit status decides.  Exit 0 is a success, anything else a failure with the end of
+ * stderr. */
 #include "agents/process/child.h"
 #include "agents/environment.h"
 #include "agents/exec.h"
@@ -21,7 +22,7 @@ struct process {
     struct child child;
     struct tail tail;
     int start_error; /* why it never started (a libuv code), or 0 */
-    bool is_told;    /* that it shall pause */
+    bool is_told;    /* it was asked to pause */
 };
 
 static struct process *process_of(struct executor *h)
@@ -34,7 +35,7 @@ static const struct process *process_seen(const struct executor *h)
     return (const struct process *)(const void *)h;
 }
 
-/* --- what it says ------------------------------------------------------------ */
+/* --- output of the process --------------------------------------------------- */
 
 static void on_output(struct child *c, struct str bytes, bool more)
 {
@@ -57,7 +58,8 @@ static void on_error_line(void *arg, struct str line)
     host_log(p->executor.host, p->executor.job, p->executor.agent->name, line);
 }
 
-/* A line without newline is whole if the process ended by itself; half a line is no event. */
+/* A last line without newline is complete if the process exited by itself; half a line of a
+ * killed process is dropped. */
 static void on_over(struct child *c)
 {
     struct process *p = c->owner;
@@ -79,7 +81,7 @@ static const struct child_events child_events = { .output = on_output,
                                                   .over = on_over,
                                                   .closed = on_closed };
 
-/* --- what it is told --------------------------------------------------------- */
+/* --- operations of the executor ---------------------------------------------- */
 
 static int spawn(struct process *p, char **env, struct buf *line)
 {
@@ -121,7 +123,7 @@ static void resume_reading(struct executor *h)
     child_resume(&process_of(h)->child);
 }
 
-/* Once: every answer of the journal repeats it. */
+/* Asks once, though every answer of the journal repeats it. */
 static void ask_to_pause(struct executor *h)
 {
     struct process *p = process_of(h);
@@ -158,7 +160,7 @@ static bool has_ended(const struct executor *h)
     return process_seen(h)->child.has_exited;
 }
 
-/* Or it was killed before it had its job. */
+/* The process never started, or was killed before it got its job. */
 static void put_never_started(const struct exec_agent *a, int code, struct buf *error)
 {
     char why[400];
@@ -196,7 +198,7 @@ static void put_details(const struct executor *h, struct buf *out)
         verdict_put_details(out, c->status, c->signal, &p->tail);
 }
 
-/* --- making ------------------------------------------------------------------ */
+/* --- construction ------------------------------------------------------------ */
 
 static const struct executor_ops ops = { .source = "stdout",
                                          .start = start,

@@ -32,7 +32,7 @@ static void put_status(struct buf *out, int64_t status)
     text_format(out, "exit status %d", status);
 }
 
-/* Interpreters exit with it after an uncaught exception. */
+/* Interpreters exit with this status after an uncaught exception. */
 enum { STATUS_UNCAUGHT = 1 };
 
 struct str verdict_put(struct buf *out,

@@ -1,5 +1,5 @@
-/* A handle for each folder, since the system reports on one folder at a time, and a timer that
- * waits until nothing changes any more.  The watcher's memory goes with the last handle. */
+/* One handle per folder, since the system reports changes per folder, and a timer that waits
+ * until changes stop.  The watcher is freed when its last handle is closed. */
 #include "agents/process/watcher.h"
 
 #include "base/error.h"
@@ -33,11 +33,11 @@ struct watcher {
     uv_timer_t timer;
     size_t n_open; /* handles */
     bool is_closing;
-    char name[256]; /* that changed last */
+    char name[256]; /* the file that changed last */
 };
 
-/* Programs and their settings.  Whatever else is written in a folder (logs, databases) would
- * keep a process that writes it from ever getting to work. */
+/* Source files and settings.  If other files (logs, databases) counted, a process that writes
+ * them in its own folder would be replaced again and again. */
 static bool is_source(struct str name)
 {
     static const char *const ends[] = { ".py",  ".js",  ".mjs", ".cjs",  ".jsx", ".ts",
@@ -92,7 +92,7 @@ static void on_event(uv_fs_event_t *event, const char *name, int events, int sta
     struct watcher *w = f->watcher;
     char path[MAX_PATH];
 
-    (void)events; /* a file that is replaced is renamed: both mean the same here */
+    (void)events; /* replacing a file renames it: changes and renames mean the same here */
     if (status != 0 || name == NULL || w->is_closing || !may_hold_sources(str_of(name)))
         return;
     int n = snprintf(path, sizeof(path), "%s/%s", f->path, name);
@@ -130,7 +130,7 @@ static struct folder *new_folder(struct watcher *w, const char *path)
     return f;
 }
 
-/* One that we know may be another of the same name. */
+/* A known folder is watched anew: it may have been replaced by another of the same name. */
 static bool watch(struct watcher *w, const char *path)
 {
     struct folder *f = find(w, path);
@@ -143,7 +143,8 @@ static bool watch(struct watcher *w, const char *path)
     return uv_fs_event_start(&f->event, on_event, path, 0) == 0;
 }
 
-/* A folder with those in it; anything else is passed over.  True when there are sources. */
+/* Watches a folder and its subfolders; ignores anything else.  True when it contains
+ * sources. */
 static bool add(struct watcher *w, const char *path, unsigned depth)
 {
     struct stat about;
@@ -185,7 +186,7 @@ int watcher_new(uv_loop_t *loop,
     w->timer.data = w;
     w->n_open = 1;
     for (size_t i = 0; paths[i] != NULL; i++)
-        (void)add(w, paths[i], 0); /* only what changes later counts */
+        (void)add(w, paths[i], 0); /* ignored: only later changes count */
     *ret = w;
     return 0;
 }
