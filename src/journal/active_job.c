@@ -1,7 +1,8 @@
-/* The life of a job in memory: entered, numbered, folded, moved from state to state, forgotten.
+/* Jobs in memory: adds and removes them, numbers and stores their records, rebuilds their
+ * folds, and changes their states.
  *
- * What a turn does to a job is done here first; the commit makes it true.  After a failed turn
- * the job is read from the store again, so nothing has to be undone. */
+ * A turn changes the job in memory first, and then commits.  After a failed turn the job is
+ * read from the store again, so nothing has to be undone. */
 #include "journal/active_job.h"
 
 #include "ingest/fold.h"
@@ -30,7 +31,7 @@ int active_job_set_text(struct str *place, struct str text)
 
 static void free_row(struct job_row *row)
 {
-    row->state = STR_NONE; /* a constant */
+    row->state = STR_NONE; /* points to a constant */
     row_disown(&job_texts, row);
 }
 
@@ -38,8 +39,8 @@ static int copy_row(struct job_row *to, const struct job_row *from)
 {
     struct job_row copy = *from;
 
-    copy.input = STR_NONE; /* not kept */
-    copy.state = STR_NONE; /* a constant, set by who has read it */
+    copy.input = STR_NONE; /* not kept in memory */
+    copy.state = STR_NONE; /* points to a constant; the reader of the row sets it */
     int err = row_own(&job_texts, &copy);
     if (err == 0)
         *to = copy;
@@ -54,7 +55,7 @@ const struct journal_agent *journal_agent_of(const struct journal *j, struct str
     return NULL;
 }
 
-/* Name spaces of j->active_jobs. */
+/* Namespaces of j->active_jobs. */
 enum { IDS, REQUESTS };
 
 struct active_job *active_job_find(struct journal *j, struct str id)
@@ -112,7 +113,7 @@ static int add_to_all(struct journal *j, struct active_job *job)
     return 0;
 }
 
-/* It is in its state, or (@n is -1) no longer. */
+/* Counts the job in its state, or (@n is -1) removes it from the count. */
 static void count_state(struct active_job *job, int n)
 {
     struct journal *j = job->journal;
@@ -120,7 +121,7 @@ static void count_state(struct active_job *job, int n)
 
     if (job->row.set_aside != 0) {
         j->n_set_aside += (size_t)n;
-        return; /* it takes nobody's place */
+        return; /* it does not count as running or queued */
     }
     j->n_running += running;
     j->n_queued += job->state == JOB_QUEUED ? (size_t)n : 0;
@@ -237,7 +238,7 @@ int journal_end_chunk(struct journal *j)
                               job->row.producer_seq);
 }
 
-/* The chunk that the next record of @job goes into. */
+/* Opens the chunk for the next record of @job. */
 static int open_chunk(struct active_job *job)
 {
     struct journal *j = job->journal;
@@ -259,7 +260,7 @@ void active_job_took_batch(struct active_job *job, int64_t batch, bool with_reco
 
     job->row.producer_seq = batch;
     if (!with_records || chunk->job != job)
-        active_job_change(job); /* no chunk tells of it: its row must */
+        active_job_change(job); /* no chunk has the batch number, so the row must be stored */
 }
 
 static int on_record(void *arg, const struct record *rec)
@@ -288,8 +289,8 @@ static int on_record(void *arg, const struct record *rec)
         questions_paused(job);
     if (err == 0)
         err = capture(job, rec);
-    breadcrumb_set(&j->opt.breadcrumb, job->row.key); /* the fold goes on; another may have been
-                                                       looked at */
+    breadcrumb_set(&j->opt.breadcrumb, job->row.key); /* set again: the calls above may have set
+                                                         it to another job */
     return err;
 }
 
@@ -301,7 +302,8 @@ struct rebuild {
     int err;
 };
 
-/* Records up to @seq that are missing or cannot be read: they count, and that is all. */
+/* Replays placeholders for records up to @seq that are missing or damaged, so that the sequence
+ * numbers are right. */
 static int pass_over(struct rebuild *r, uint64_t seq)
 {
     struct active_job *job = r->job;
@@ -360,7 +362,7 @@ struct rebuild *rebuild_begin(struct active_job *job)
     return job->fold_error == 0 ? r : NULL;
 }
 
-/* What is wrong with one job is no reason not to begin the turn: active_job_fold says it. */
+/* Always returns 0: an error in one job must not fail the turn; active_job_fold reports it. */
 int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored)
 {
     breadcrumb_set(&r->job->journal->opt.breadcrumb, r->job->row.key);
@@ -488,7 +490,7 @@ int active_job_follow_fold(struct active_job *job)
 
 int active_job_end(struct active_job *job, const struct job_ending *ending)
 {
-    /* After a committed cancel request any finish ends as cancelled. */
+    /* After a committed cancel request, any finish ends the job as cancelled. */
     const struct job_ending cancelled = { .end = JOB_END_CANCELLED,
                                           .error = STR("cancelled by user") };
     struct fold *fold;
@@ -503,7 +505,7 @@ int active_job_end(struct active_job *job, const struct job_ending *ending)
     return err == 0 ? active_job_follow_fold(job) : err;
 }
 
-/* Where a job is that the journal itself ends. */
+/* The phase in which a job failed that the journal itself ends. */
 static struct str phase_of(struct str type)
 {
     if (str_is(type, "QueueDeadline"))
@@ -556,8 +558,7 @@ int active_job_lose(struct active_job *job, const struct job_ending *ending)
     int err = active_job_fold(job, &fold);
     if (err != 0)
         return err;
-    active_job_change(job); /* before the first change, so that a turn that fails takes it back
-                             */
+    active_job_change(job); /* before the first change, so that a failed turn reloads the job */
     if (fold_open_questions(fold) > 0)
         return journal_stop_at_question(job);
     if (job->row.attempts_left > 0)

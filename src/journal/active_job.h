@@ -24,47 +24,49 @@ struct rebuild;
 enum {
     ROW_EVERY_MS = 1000,
     CHUNK_BYTES = 1900,           /* two rows to a page */
-    FLUSH_BYTES = 8 * 1024 * 1024 /* of records: a turn with more does not wait for its end */
+    FLUSH_BYTES = 8 * 1024 * 1024 /* of records: a turn with more flushes before its end */
 };
 
 struct active_job {
     struct active_job *next_touched;
     struct active_job *prev, *next; /* in its agent's queue, or its owner's, while queued */
-    struct owner *owner;            /* NULL: nobody's */
+    struct owner *owner;            /* NULL: no owner */
     bool held;                      /* it is in its owner's queue */
-    struct thread *thread;          /* NULL: it is no run of one */
-    struct active_job *next_run;    /* of the same thread */
+    struct thread *thread;          /* NULL: not a run of a thread */
+    struct active_job *next_run;    /* next run of the same thread */
     struct job_row row;             /* texts owned; without the input */
     enum job_state state;
     const struct journal_agent *agent; /* borrowed; NULL: no longer configured */
     struct journal *journal;           /* borrowed */
     struct fold *fold;                 /* NULL: to be rebuilt when needed */
     int fold_error;                    /* why it could not be rebuilt for this turn */
-    int64_t force_at;                  /* a cancel that was not obeyed is forced then; 0: no */
-    uint64_t lease_number;             /* of the last request that got its lease */
+    int64_t force_at;      /* when a cancel that the worker ignores is forced; 0: none */
+    uint64_t lease_number; /* of the last request that got this lease */
     /* This turn: */
     bool touched, deleted, cancel_news, pause_news, state_news;
-    bool queue_news;      /* it may begin now, which was not told yet */
+    bool queue_news;      /* it may begin now, which was not announced yet */
     bool changed;         /* its row is stored with the turn */
-    int64_t behind_since; /* the stored row lacks what happened since; 0: nothing */
+    int64_t behind_since; /* since when the stored row is out of date; 0: it is not */
     uint64_t told_seq;    /* the last record that was published */
-    int64_t lost_attempt; /* its worker was a process of the server that went down; 0: no */
-    bool is_unsigned;     /* it was leased by an earlier version: nobody can hold it any more */
-    uint64_t damaged;     /* the first of its records that cannot be read; 0: none */
-    bool stale;           /* a failed turn touched it, and the store could not be read since */
-    bool capture;         /* somebody wants the records */
+    int64_t lost_attempt; /* the attempt whose worker was a process of the crashed server; 0:
+                             none */
+    bool is_unsigned;     /* leased by an earlier version, without a signature: the lease is no
+                             longer valid */
+    uint64_t damaged;     /* its first damaged record; 0: none */
+    bool stale;           /* a failed turn touched it, and it could not be read again yet */
+    bool capture;         /* a reader wants its records as they are made */
     struct record **records;
     size_t n_records, cap_records;
     struct question_news *questions, **last_question; /* in the journal's `mem` */
 };
 
-/* Records of one job that share a row of the store: the last lines of the turn's batch. */
+/* Records of one job that will be one row of the store: the end of the batch's `records`. */
 struct record_chunk {
     struct active_job *job; /* NULL: none */
-    size_t from;            /* in batch.records */
+    size_t from;            /* offset in batch.records */
 };
 
-/* Keys of new rows that were taken and not used yet. */
+/* Keys for new rows that are reserved and not used yet. */
 struct key_block {
     int64_t next;
     size_t left;
@@ -73,21 +75,22 @@ struct key_block {
 struct queue {
     struct active_job head; /* a ring of jobs, oldest first */
     size_t n;
-    size_t n_asked; /* leases of this turn that name the agent; while wants are collected */
-    bool has_news;  /* an agent's: jobs that were held came to it, and that was not told */
+    size_t n_asked; /* lease requests of this turn that name the agent; while wants are
+                       collected */
+    bool has_news;  /* of an agent: held jobs were added, which was not announced yet */
 };
 
-/* A lease request's place among those that wait: for all agents, or for one. */
+/* A lease request in a list of waiting ones: of all agents, or of one. */
 struct lease_link {
-    struct lease_link *prev, *next; /* a ring; NULL: in none */
+    struct lease_link *prev, *next; /* a ring; NULL: in no list */
     struct journal_request *req;
 };
 
-/* Somebody with open jobs. */
+/* An owner with open jobs. */
 struct owner {
     struct key key;
     size_t n_jobs, n_queued, n_running;
-    struct queue held; /* jobs that may not begin while so many others are at work */
+    struct queue held; /* jobs that must wait, because the owner has too many running */
     size_t name_n;
     char name[];
 };
@@ -96,7 +99,7 @@ struct owner {
 struct thread {
     struct key key;
     struct journal *journal;  /* borrowed */
-    struct active_job *first; /* by ordinal; also those that have ended in this turn */
+    struct active_job *first; /* by ordinal; including runs that ended in this turn */
     struct thread_row row;    /* texts owned; without its values */
     bool has_row;             /* else it is read when needed */
 };
@@ -104,61 +107,62 @@ struct thread {
 struct journal {
     struct thread_owner owner;
     struct journal_options opt;
-    uint64_t commit_us;           /* what the last commit took */
-    struct table active_jobs;     /* id, and request id of the lease -> struct live */
-    struct table owners;          /* of live jobs -> struct owner */
-    struct table threads;         /* of live jobs -> struct thread */
+    uint64_t commit_us;           /* duration of the last commit */
+    struct table active_jobs;     /* id, and request id of the lease -> struct active_job */
+    struct table owners;          /* of active jobs -> struct owner */
+    struct table threads;         /* of active jobs -> struct thread */
     size_t n_running, n_queued;   /* jobs */
-    size_t n_set_aside;           /* which are in neither */
+    size_t n_set_aside;           /* not counted in these two */
     struct queue *queues;         /* one per agent, same index */
-    struct journal_agent *agents; /* owned; opt.agents once they were replaced, NULL before */
-    size_t lease_turn;            /* whose agent is looked at first */
-    uint64_t n_leases;            /* that were asked for */
+    struct journal_agent *agents; /* owned; equal to opt.agents after a reload, NULL before */
+    size_t lease_turn;            /* the agent whose queue is tried first */
+    uint64_t n_leases;            /* lease requests so far */
     struct active_job *touched;
     struct intake *intake;
     struct agent *fallback;   /* owned; for jobs whose agent is no longer configured */
-    struct store_batch batch; /* what this turn writes */
-    struct wanted wanted;     /* what it reads */
-    struct known known;       /* what it has read */
-    bool has_leases;          /* somebody asks for jobs in it */
-    bool is_changed;          /* something happened in it that requests may depend on */
-    bool is_late, was_late; /* something has to wait for the next turn, which reads its rows */
-    struct journal_request *put_off; /* requests that do; oldest first */
+    struct store_batch batch; /* the writes of this turn */
+    struct wanted wanted;     /* the rows that it must read */
+    struct known known;       /* the rows that it has read */
+    bool has_leases;          /* the turn has lease requests */
+    bool is_changed;          /* the turn has changed something that requests may depend on */
+    bool is_late, was_late;   /* something must wait for the next turn, which reads its rows */
+    struct journal_request *put_off; /* requests that were put off, oldest first */
     uint64_t put_off_since_us;       /* when the oldest of them arrived */
     struct record_chunk chunk;
     struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
     int64_t now;       /* see clock.c */
-    int64_t offset;    /* from the steady clock to it */
-    int64_t noted;     /* the time that was stored last */
-    int64_t next_look; /* at leases and deadlines */
-    int64_t last_turn; /* when it began: nothing is heard while a turn lasts */
-    /* Nobody could be heard before: commits failed, or the whole process stood still. */
+    int64_t offset;    /* add it to the steady clock to get `now` */
+    int64_t noted;     /* the time that was last stored */
+    int64_t next_look; /* next check of leases and deadlines */
+    int64_t last_turn; /* when it began: during a turn no requests are received */
+    /* No requests could be handled before this time: commits failed, or the process was
+     * suspended. */
     int64_t heard_since;
     int64_t next_expire;
-    int64_t next_thread; /* look at those whose time has come */
+    int64_t next_thread; /* next check for expired threads */
     bool turn_failed;
-    bool settling;     /* the last turn: no row stays behind */
-    bool stuck;        /* and that was told */
-    int64_t failed_at; /* the last turn that did */
+    bool settling;     /* the last turn: all changed rows are stored */
+    bool stuck;        /* commits fail, and that was reported */
+    int64_t failed_at; /* time of the last failed turn */
     struct error failure;
-    struct lease_link leases;        /* that wait, oldest first; see waiting.c */
+    struct lease_link leases;        /* waiting lease requests, oldest first; see waiting.c */
     struct lease_link *agent_leases; /* the same, one ring per agent, same index */
     size_t n_waiting_leases;
-    struct journal_request *calls;  /* that wait, oldest first */
-    struct journal_request *takers; /* of calls; answered with the turn */
+    struct journal_request *calls;  /* waiting calls, oldest first */
+    struct journal_request *takers; /* requests that take calls; answered with the turn */
     size_t n_calls;
-    struct call_cache kept;  /* answers to calls */
-    struct active_job **all; /* every live job, for looking at time */
+    struct call_cache kept;  /* cached answers to calls */
+    struct active_job **all; /* every active job, for the checks of time */
     size_t n_all, cap_all;
     struct arena mem; /* of this turn */
-    struct buf gone;  /* ids of final jobs that this turn has deleted, each with a NUL behind */
+    struct buf gone;  /* ids of final jobs that this turn has deleted, NUL-terminated */
     struct journal_counts counts;
     struct tally tally; /* of this turn */
     uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */
     uint64_t bad_lines;
     struct error bad_why;
-    struct error bad_question; /* of the job that is being fed; code 0: none */
+    struct error bad_question; /* invalid question of the job being fed; code 0: none */
     uint64_t bad_line;
     struct inbox *inbox; /* owned; see inbox.h */
 };
@@ -166,31 +170,31 @@ struct journal {
 /* --- active_job.c ------------------------------------------------------------------ */
 
 struct active_job *active_job_find(struct journal *j, struct str id);
-/* The one whose lease was asked for with @request_id. */
+/* The job whose lease was asked for with @request_id. */
 struct active_job *active_job_find_lease(struct journal *j, struct str request_id);
-/* Its lease was asked for with @request_id (absent: with none, or it is over). */
+/* Sets the request id of its lease (absent: none, or the lease has ended). */
 int active_job_set_request(struct active_job *job, struct str request_id);
-/* A new one for @row (texts copied); it is entered. */
+/* Adds a job for @row; copies the texts. */
 int active_job_add(struct journal *j, const struct job_row *row, struct active_job **ret);
-/* Forgets it. */
+/* Removes it from memory. */
 void active_job_remove(struct active_job *job);
-/* It takes part in this turn.  What a worker's sign of life changes (when the lease ends,
- * what came last) is stored with its row within ROW_EVERY_MS: nobody needs it to recover. */
+/* The job takes part in this turn.  Changes by a worker's sign of life (end of the lease, last
+ * batch) are stored with its row within ROW_EVERY_MS: recovery does not need them. */
 void active_job_touch(struct active_job *job);
-/* And its row is stored with the turn. */
+/* The same, and its row is stored with the turn. */
 void active_job_change(struct active_job *job);
-/* Its last batch has been taken. */
+/* Records the number of its last batch. */
 void active_job_took_batch(struct active_job *job, int64_t batch, bool with_records);
-/* What is emitted from now on goes into another row of the store. */
+/* Ends the open record chunk; later records go to another row of the store. */
 int journal_end_chunk(struct journal *j);
 int active_job_set_text(struct str *place, struct str text);
-/* May the store have questions of it? */
+/* May the store have questions of this job? */
 bool active_job_has_asked(const struct active_job *job);
-/* Its fold, which was wanted before the turn, or is new. */
+/* Its fold, which was wanted (wants.c) before the turn, or is new. */
 int active_job_fold(struct active_job *job, struct fold **ret);
-/* Makes the move if the table allows it, else ERR_REFUSED. */
+/* Changes the state if the table of moves allows it, else ERR_REFUSED. */
 int active_job_move(struct active_job *job, enum job_state to);
-/* Ends the job: closes what is open, the terminal record and the state. */
+/* Ends the job: closes open runs, and adds the terminal record and the state. */
 int active_job_end(struct active_job *job, const struct job_ending *ending);
 /* The same without an output. */
 int active_job_finish(struct active_job *job,
@@ -199,39 +203,39 @@ int active_job_finish(struct active_job *job,
                       struct str type);
 /* Takes over the final state that the worker's own event has put into the log. */
 int active_job_follow_fold(struct active_job *job);
-/* Its worker is lost: requeued within the budget, else failed.  If it has asked a question, its
- * attempt counts as finished and is not used up. */
+/* Its worker is lost: requeues the job if it has attempts left, else fails it.  If it has asked
+ * a question, its attempt counts as finished and is not used up. */
 int active_job_lose_worker(struct active_job *job, struct str why, struct str type);
 int active_job_lose(struct active_job *job, const struct job_ending *ending);
 /* The same without using up an attempt, as when a worker returns it. */
 int active_job_requeue(struct active_job *job, struct str why);
-/* The turn is over: forgets what it did. */
+/* The turn has ended: clears what it did to the job. */
 void active_job_end_turn(struct active_job *job);
-/* It is set aside since @since; 0: it is not. */
+/* Sets it aside since @since; 0: releases it. */
 void active_job_set_aside(struct active_job *job, int64_t since);
-/* The turn failed: as it is in the store; gone when it is not there. */
+/* The turn failed: reads the job from the store again; removes it when it is not there. */
 void active_job_reload(struct active_job *job);
 
 const struct journal_agent *journal_agent_of(const struct journal *j, struct str name);
 
-/* For a fold that is rebuilt from records that are read before the turn (known.c): a rebuild
- * begins, takes each record, and ends, complete or not; then the job has its fold.  At the end
- * of the turn, a fold that was not needed goes. */
-struct rebuild *rebuild_begin(struct active_job *job); /* NULL: it cannot be now */
+/* Rebuilds a fold from records that are read before the turn (known.c): begins, takes each
+ * record, and ends, complete or not; then the job has its fold.  At the end of the turn, a fold
+ * that was not needed is freed. */
+struct rebuild *rebuild_begin(struct active_job *job); /* NULL: not possible now */
 int rebuild_record(struct rebuild *r, uint64_t seq, struct str stored);
 void rebuild_end(struct rebuild *r, bool is_complete);
 void rebuild_done(const struct rebuild *r);
 
 /* --- wants.c ----------------------------------------------------------------- */
 
-/* Collects what the requests, and time, may need: see known.h. */
+/* Collects the rows that the requests, and deadlines, may need: see known.h. */
 void wants_collect(struct journal *j, const struct journal_request *list);
-/* Time may bring something to this job. */
+/* The rows that a deadline of this job may need. */
 void wants_of_time(struct active_job *job);
-/* The thread, whose runs are these, may be deleted. */
+/* The rows that the deletion of the thread, with its runs, needs. */
 void wants_of_thread(struct journal *j, int64_t thread);
-/* Is everything known that the request may need now?  And what time may bring to the job, who
- * leases it is told, and the deletion of the thread needs? */
+/* Are all rows known that the request may need now?  The next functions ask the same for a
+ * deadline of the job, for leasing it, and for deleting the thread. */
 bool wants_are_known(struct journal *j, const struct journal_request *req);
 bool wants_of_time_are_known(struct active_job *job);
 bool wants_of_lease_are_known(struct active_job *job);
@@ -239,63 +243,66 @@ bool wants_of_thread_are_known(struct journal *j, int64_t thread);
 
 /* --- owner.c ----------------------------------------------------------------- */
 
-/* NULL: it has no live jobs. */
+/* NULL: it has no active jobs. */
 const struct owner *owner_find(const struct journal *j, struct str name);
-/* A new job counts as its owner's, or does so no longer. */
+/* Counts a new job for its owner, or removes it from the count. */
 int owner_join(struct active_job *job);
 void owner_leave(struct active_job *job);
-/* May it begin? */
+/* May the job begin, within the owner's limit? */
 bool owner_has_room(const struct active_job *job);
-/* Some job of its has ended or the like: those that may begin now go to their queues. */
+/* A job of the owner no longer runs: held jobs that may begin now move to their agents'
+ * queues. */
 void owner_release(struct owner *o); /* may be NULL */
-/* At the end of a turn, stored or not: whoever works is told of them. */
+/* At the end of a turn, stored or not: announces these jobs to workers. */
 void owners_tell(struct journal *j);
 
 /* --- suspects.c -------------------------------------------------------------- */
 
-/* Refuses a request for a job that is set aside; true if it did. */
+/* If the job is set aside: refuses the request, and returns true. */
 bool suspects_refuse(const struct active_job *job, struct journal_request *req);
-/* After a crash: is it the one that was being folded?  Changes the row, before it is added. */
+/* After a crash: was this job being folded?  Changes the row, before it is added. */
 void suspects_take(struct journal *j, struct job_row *row);
-/* All are added: stores what suspects_take has changed, and tells. */
+/* After all jobs are added: stores what suspects_take has changed, and reports it. */
 void suspects_recovered(struct journal *j);
 void journal_release(struct journal *j, struct journal_request *req);
 
 /* --- queue.c ----------------------------------------------------------------- */
 
 void queue_init(struct queue *q);
-/* Into its agent's queue, or its owner's; nowhere when its agent is not configured. */
+/* Puts it into its agent's queue, or its owner's; into none when its agent is not
+ * configured. */
 void active_job_enqueue(struct active_job *job);
 void active_job_dequeue(struct active_job *job);
 
 /* --- agents.c ---------------------------------------------------------------- */
 
-/* A ring for each agent's queue, empty. */
+/* An empty queue for each agent. */
 struct queue *journal_queues_new(size_t n_agents);
 void journal_set_settings(struct journal *j, struct journal_request *req);
 
 /* --- questions.c ------------------------------------------------------------- */
 
-/* What this turn did to its questions is done with. */
+/* Clears this turn's changes of its questions. */
 void questions_forget(struct active_job *job);
-/* Its fold has emitted one. */
+/* Its fold has emitted a question. */
 int questions_asked(struct active_job *job, const struct record *rec);
-/* It has emitted a pause. */
+/* Its fold has emitted a pause. */
 void questions_paused(struct active_job *job);
-/* Its fold has said that it goes on, whoever has decided that. */
+/* Its fold has emitted that the job resumes, whatever the reason. */
 int questions_passed(struct active_job *job, const struct record *rec);
-/* Something was answered, or it has just come to wait: goes on if nothing is open. */
+/* A question was answered, or the job has just begun to wait: resumes it if no question is
+ * open. */
 int questions_go_on(struct active_job *job);
-/* The first deadline has come. */
+/* The first deadline of its questions has passed. */
 int questions_expire(struct active_job *job);
 void journal_expire_questions(struct active_job *job, struct journal_request *req);
-/* For a lease: the answers that the job goes on with. */
+/* For a lease: the answers with which the job resumes. */
 int questions_put_answers(struct active_job *job, struct journal_request *req);
 void journal_reply(struct journal *j, struct journal_request *req);
 void journal_pause(struct active_job *job, struct journal_request *req);
 void journal_resume(struct active_job *job, struct journal_request *req);
 
-/* It goes on, and with which answers is not known here. */
+/* The job resumes, with answers that were given elsewhere and are not known here. */
 int questions_answered_elsewhere(struct active_job *job);
 
 /* --- channel.c --------------------------------------------------------------- */
@@ -304,52 +311,52 @@ void journal_feed(struct journal *j, struct journal_request *req);
 
 /* --- runs.c ------------------------------------------------------------------ */
 
-/* A new job is one of its thread's, or is so no longer. */
+/* Adds a new job to its thread, or removes it. */
 int runs_join(struct active_job *job);
 void runs_leave(struct active_job *job);
-/* Those of the thread of this key, linked by next_run. */
+/* The runs of the thread with this key, linked by next_run. */
 struct active_job *runs_first(const struct journal *j, int64_t thread);
-/* A thread with open runs; by its id only when its row is known.  NULL: there is none. */
+/* A thread with open runs; it can be found by id only when its row is known.  NULL: none. */
 struct thread *runs_thread(const struct journal *j, int64_t key);
 struct thread *runs_thread_by_id(const struct journal *j, struct str id);
 /* Keeps a copy of its row; ERR_NOMEM. */
 int thread_keep_row(struct thread *t, const struct thread_row *row);
-/* A turn has failed: rows in memory may be other than those in the store. */
+/* A turn has failed: rows in memory may differ from the store. */
 void runs_forget_rows(struct journal *j);
-/* May it begin?  Not before its time, nor while another run of its thread is at work or has
- * its turn. */
+/* May the run begin?  Not before its time, nor while another run of its thread is running or
+ * comes first. */
 bool runs_may_begin(const struct active_job *job);
-/* Into its queue, if it may begin and is not there. */
+/* Puts it into its queue, if it may begin and is not there yet. */
 void runs_release(struct active_job *job);
-/* Its fold has emitted a record that may have the graph's state. */
+/* Its fold has emitted a record that may contain the graph's state. */
 int runs_saw(struct active_job *job, const struct record *rec);
-/* It has come to its end: what that makes of its thread. */
+/* The run has ended: updates its thread. */
 int runs_ended(struct active_job *job);
 
 /* --- threads.c --------------------------------------------------------------- */
 
-/* The thread @id, if who asks may see it, with its texts in the request's memory.  False when
- * it was refused. */
+/* The thread @id, if the caller may see it, with its texts in the request's memory.  False when
+ * the request was refused. */
 bool journal_thread_of(struct journal *j,
                        struct journal_request *req,
                        struct str id,
                        struct thread_row *ret);
-/* Is @id a job's, or a thread's?  Then it was refused: see threads.c. */
+/* Is @id in use by a job (or by a thread)?  Then the request was refused: see threads.c. */
 bool jobs_have(struct journal *j, struct journal_request *req, struct str id);
 bool threads_have(struct journal *j, struct journal_request *req, struct str id);
-/* May a run be entered?  Reads @ret_thread, without a key when it has to be made.  False when
- * it was refused. */
+/* May the run enter the thread?  Reads @ret_thread; its key is 0 when it has to be created.
+ * False when the request was refused. */
 bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread);
-/* Does what the run's strategy asks for, and gives @row its place. */
+/* Applies the run's multitask strategy, and gives @row its ordinal. */
 int threads_enter(struct journal *j,
                   struct journal_request *req,
                   struct thread_row *thread,
                   struct job_row *row);
-/* The job is there. */
+/* After the job was created. */
 int threads_entered(struct active_job *job, struct journal_request *req);
-/* Deletes those whose time has come, a few at a time. */
+/* Deletes expired threads, a few at a time. */
 void threads_expire(struct journal *j);
 void journal_thread_create(struct journal *j, struct journal_request *req);
 void journal_thread_patch(struct journal *j, struct journal_request *req);
@@ -361,37 +368,37 @@ void journal_thread_thin(struct journal *j, struct journal_request *req);
 
 /* The turn cannot be stored. */
 void journal_fail_turn(struct journal *j, const struct error *why);
-/* Before anything was written. */
+/* Refuses a request before anything was written. */
 #define refuse(req, code_, ...) \
     ((void)((req)->code = error_set(&(req)->why, (code_), __VA_ARGS__)))
-/* Anything that went wrong after that. */
+/* An error after something was written: fails the turn. */
 void journal_broke(struct journal *j, struct journal_request *req, int code);
-/* A write of rows beside a job's ended with @code; `why` says why.  What the rows themselves
- * are to blame for is refused, and has changed nothing; anything else fails the turn. */
+/* A write of other rows than a job's ended with @code; `why` has the reason.  An error of the
+ * rows themselves refuses the request and has changed nothing; any other error fails the
+ * turn. */
 void journal_wrote(struct journal *j, struct journal_request *req, int code);
 /* Does the job exist, and may the caller see it? */
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
 /* Refuses: there is no such job, or the caller may not see it. */
 void journal_not_found(struct journal_request *req);
-/* The job of a request; a job that is final is ERR_CLOSED, with its row.  journal_job_of
- * also refuses one that is set aside. */
+/* The job of a request; for a final job ERR_CLOSED, with its row.  journal_job_of also refuses
+ * a job that is set aside. */
 struct active_job *journal_find_job(struct journal *j, struct journal_request *req);
 struct active_job *journal_job_of(struct journal *j, struct journal_request *req);
 void journal_answer_row(struct journal *j,
                         struct journal_request *req,
                         const struct job_row *row);
-/* And what a run has besides. */
+/* Also answers with the row of its run. */
 int journal_answer_run(struct journal *j,
                        int64_t key,
                        struct journal_request *req,
                        struct run_row *ret);
-/* Somebody wants it to stop. */
+/* Cancels the job, on request. */
 int journal_stop_job(struct active_job *job, struct str reason);
-/* It is gone with this turn.  @job is NULL when it had ended before.  Of @row: id, key and
- * thread.
- */
+/* Deletes the job with this turn.  @job is NULL when it had ended before.  Uses id, key and
+ * thread of @row. */
 int journal_remove_job(struct journal *j, struct active_job *job, const struct job_row *row);
-/* Does one request.  True when it waits (a lease) and will be answered later. */
+/* Executes one request.  True when it waits (a lease) and will be answered later. */
 bool journal_do(struct journal *j, struct journal_request *req);
 
 /* --- submit.c ---------------------------------------------------------------- */
@@ -400,25 +407,26 @@ void journal_submit(struct journal *j, struct journal_request *req);
 
 /* --- leases.c ---------------------------------------------------------------- */
 
-/* The job of a request whose caller must hold the lease; NULL: it was refused. */
+/* The job of a request whose caller must hold the lease; NULL: the request was refused. */
 struct active_job *journal_leased_job(struct journal *j, struct journal_request *req);
 int64_t active_job_lease_ms(const struct active_job *job);
-/* A sign of life of its worker: renews the lease. */
+/* A sign of life of the worker: renews the lease. */
 void journal_renew(struct active_job *job);
-/* What each answer tells its worker: cancel, pause. */
+/* Puts into the answer what the worker must be told: cancel, pause. */
 void journal_answer_lease(struct active_job *job, struct journal_request *req);
-/* It is running from now on, by that worker. */
+/* Starts an attempt: the job is running from now on, by that worker. */
 int journal_begin_attempt(struct active_job *job,
                           struct str worker,
                           struct str holder,
                           struct str request_id);
 /* The job that the request would get; NULL: none. */
 struct active_job *journal_next_for(struct journal *j, const struct journal_request *req);
-/* True when it waits; false when it has its job, or was refused. */
+/* True when it waits; false when it got a job, or was refused. */
 bool journal_lease(struct journal *j, struct journal_request *req);
-/* Gives waiting leases what is queued, the oldest first. */
+/* Gives queued jobs to waiting lease requests, the oldest first. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered);
-/* The same, and ends those whose time is over or whose callers have left.  Looks at all. */
+/* The same, and answers requests whose time is over or whose callers have disconnected. Checks
+ * all waiting requests. */
 void journal_look_at_leases(struct journal *j, struct journal_request **answered);
 void journal_hand_back(struct active_job *job, struct journal_request *req);
 void journal_lose(struct active_job *job, struct journal_request *req);
@@ -427,32 +435,33 @@ void journal_count_waiting(struct journal *j, struct journal_request *req);
 /* --- waiting.c --------------------------------------------------------------- */
 
 int waiting_init(struct journal *j);
-/* Behind all others.  ERR_NOMEM: it does not wait. */
+/* Adds it at the end of its lists.  ERR_NOMEM: it does not wait. */
 int waiting_add(struct journal *j, struct journal_request *req);
 void waiting_remove(struct journal *j, struct journal_request *req);
-/* NULL: there is none (left). */
+/* NULL: no (more) requests. */
 struct journal_request *waiting_first(const struct journal *j);
 struct journal_request *waiting_after(const struct journal *j,
                                       const struct journal_request *req);
-/* The oldest that names the agent of this index. */
+/* The oldest request that names the agent of this index. */
 struct journal_request *waiting_first_of(const struct journal *j, size_t agent);
-/* How many name the agent of this index, up to @most. */
+/* How many requests name the agent of this index, up to @most. */
 size_t waiting_count_of(const struct journal *j, size_t agent, size_t most);
-/* The oldest that names @agent and takes calls. */
+/* The oldest request that names @agent and takes calls. */
 struct journal_request *waiting_for_call(const struct journal *j, struct str agent);
-/* The agents have changed: @rings is from waiting_rings_new, and owned from now on. */
+/* The agents have changed: takes over @rings, made by waiting_rings_new. */
 struct lease_link *waiting_rings_new(size_t n_agents);
 void waiting_set_rings(struct journal *j, struct lease_link *rings);
 
 /* --- append.c ------------------------------------------------------------------ */
 
-/* Its worker's lines, as far as they are good: j->bad_lines says of how many that is not so. */
+/* Feeds lines of its worker to the fold; j->bad_lines counts the malformed ones. */
 int journal_take_bytes(struct active_job *job, struct str bytes, uint64_t *ret_events);
 void journal_append(struct active_job *job, struct journal_request *req);
 void journal_heartbeat(struct active_job *job, struct journal_request *req);
-/* Its worker is done for now: waiting for a human, or for a pause to end; or for nothing. */
+/* The worker has stopped: the job waits for an answer or for the end of a pause; or it has
+ * ended. */
 int journal_wait_for_answer(struct active_job *job, bool interrupted);
-/* The same, of a worker that is lost after its question. */
+/* The same for a worker that was lost after its question. */
 int journal_stop_at_question(struct active_job *job);
 void journal_finish(struct active_job *job, struct journal_request *req);
 
@@ -469,7 +478,7 @@ void journal_checkpoints_delete(struct journal *j, struct journal_request *req);
 void journal_item_put(struct journal *j, struct journal_request *req);
 void journal_item_delete(struct journal *j, struct journal_request *req);
 void journal_item_touch(struct journal *j, struct journal_request *req);
-/* Whose items the worker of a job writes. */
+/* The owner of the items that the worker of a job writes. */
 struct str journal_item_owner(const struct active_job *job);
 
 /* --- assistants.c ------------------------------------------------------------ */
@@ -484,15 +493,15 @@ void journal_assistant_delete(struct journal *j, struct journal_request *req);
 /* True when it waits; false when it was refused. */
 bool journal_call(struct journal *j, struct journal_request *req);
 void journal_answer(struct journal *j, struct journal_request *req);
-/* It waits for the end of the turn. */
+/* The request waits for the end of the turn. */
 bool journal_take(struct journal *j, struct journal_request *req);
-/* The call @id that the caller of @req has; NULL: none. */
+/* The call @id that the caller of @req has taken; NULL: none. */
 const struct journal_request *journal_taken_call(struct journal *j,
                                                  struct str id,
                                                  const struct journal_request *req);
-/* A call that was handed to a request of the same request_id as @lease did not arrive. */
+/* A call was given to an earlier request with the request_id of @lease, and did not arrive. */
 void journal_lost_call(struct journal *j, const struct journal_request *lease);
-/* Hands calls to leases that wait, and answers to callers. */
+/* Gives calls to waiting lease requests, and answers to callers. */
 void journal_serve_calls(struct journal *j, struct journal_request **answered);
 
 /* --- workers.c --------------------------------------------------------------- */
@@ -501,22 +510,22 @@ void journal_workers(struct journal *j, struct journal_request *req);
 
 /* --- clock.c ----------------------------------------------------------------- */
 
-/* What time it is. */
+/* The current time. */
 int64_t journal_time(const struct journal *j);
-/* Sets the time, before anything is read from the store. */
+/* Sets the clock, before anything is read from the store. */
 int journal_start_clock(struct journal *j, struct error *err);
-/* Goes along when the wall clock was set. */
+/* Follows the wall clock when it was set. */
 void journal_follow_clock(struct journal *j);
-/* Stores what time it is, now and then. */
+/* Stores the current time, now and then. */
 int journal_note_time(struct journal *j);
 
 /* --- time.c ------------------------------------------------------------------ */
 
-/* Before the turn: what time may bring to jobs and threads is wanted. */
+/* Before the turn: wants the rows that deadlines of jobs and threads may need. */
 void journal_want_time(struct journal *j);
-/* Deadlines, and workers that are silent.  True when it was time to look. */
+/* Checks deadlines, and workers without a sign of life.  True when a check was due. */
 bool journal_look_at_time(struct journal *j);
-/* Retention, a little at a time. */
+/* Retention, a few rows at a time. */
 void journal_expire(struct journal *j);
 
 #endif

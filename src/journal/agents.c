@@ -1,8 +1,8 @@
-/* Agents that change while the journal runs.
+/* Replaces the agents while the journal runs.
  *
- * Each keeps its place, so that the queues stay theirs; new ones come behind.  An agent that is
- * no longer configured stays until its jobs have ended.  A job that is under way keeps the fold
- * that it has, and with it the settings of its graph. */
+ * Each agent keeps its index, and so its queue; new ones are appended.  An agent that is no
+ * longer configured stays until its jobs have ended.  A running job keeps its fold, and with it
+ * the old settings of its agent. */
 #include "journal/active_job.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const struct journal_agent *find(const struct journal_settings *s, struct
     return NULL;
 }
 
-/* Those that there were, as they are now, then the new ones; how many. */
+/* The existing agents, with their new settings, then the new ones; returns the number. */
 static size_t merge(const struct journal *j,
                     const struct journal_settings *s,
                     struct journal_agent *out)
@@ -42,7 +42,7 @@ static size_t merge(const struct journal *j,
     return n;
 }
 
-/* The ring goes on around another head. */
+/* Moves a ring to another head. */
 static void move_ring(struct queue *from, struct queue *to)
 {
     to->n = from->n;
@@ -54,7 +54,7 @@ static void move_ring(struct queue *from, struct queue *to)
     to->head.next->prev = to->head.prev->next = &to->head;
 }
 
-/* A job whose agent was not known until now waits for its workers. */
+/* A job whose agent was unknown until now enters its queue. */
 static void adopt(struct journal *j, struct active_job *job)
 {
     job->agent = journal_agent_of(j, job->row.agent);
@@ -102,6 +102,6 @@ void journal_set_settings(struct journal *j, struct journal_request *req)
     j->opt.default_expiry_seconds = s->default_expiry_seconds;
     waiting_set_rings(j, rings);
     move_jobs(j, before);
-    call_cache_clear(&j->kept); /* an agent may have become another */
+    call_cache_clear(&j->kept); /* answers may differ now */
     free(own);
 }

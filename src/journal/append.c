@@ -1,7 +1,7 @@
 /* Requests of a worker about its job: events, heartbeats, the end.
  *
- * All of them are fenced: a caller that does not hold the lease is refused.  A batch that came
- * before is acknowledged again and stored once. */
+ * All of them are fenced: a caller that does not hold the lease is refused.  A repeated batch
+ * is acknowledged again, but stored only once. */
 #include "ingest/fold.h"
 #include "ingest/intake.h"
 #include "journal/crash.h"
@@ -53,7 +53,7 @@ void journal_append(struct active_job *job, struct journal_request *req)
     if (req->append.producer_seq >= 0 && req->append.producer_seq <= job->row.producer_seq) {
         j->tally.repeated++;
         req->append.taken.repeated = 1;
-        return; /* it came before: acknowledged again, stored once */
+        return; /* a repeat: acknowledged, but not stored again */
     }
     if (req->append.producer_seq > job->row.producer_seq + 1) {
         refuse(req, ERR_BUSY, "batch %lld has not arrived yet",
@@ -82,37 +82,36 @@ void journal_heartbeat(struct active_job *job, struct journal_request *req)
     journal_answer_lease(job, req);
 }
 
-/* Waiting for a human, or for a pause to end. */
+/* The job waits for an answer, or for the end of a pause. */
 int journal_wait_for_answer(struct active_job *job, bool interrupted)
 {
     struct fold *fold;
     int err = active_job_fold(job, &fold);
 
     if (err == 0 && interrupted && job->row.pause_requested != 0)
-        err = fold_pause(fold, job->journal->now); /* as it was asked to */
+        err = fold_pause(fold, job->journal->now); /* the worker was asked to pause */
     if (err == 0)
         err = fold_end_of_stream(fold, job->journal->now);
     if (err == 0 && fold_ended(fold))
-        return active_job_follow_fold(job); /* nothing was open: it has simply ended */
+        return active_job_follow_fold(job); /* no question is open: the job has ended */
     if (err == 0)
         err = active_job_move(job, JOB_WAITING);
-    return err == 0 ? questions_go_on(job) : err; /* the answer may be there */
+    return err == 0 ? questions_go_on(job) : err; /* it may be answered already */
 }
 
-/* A run of a thread does not wait: its thread has the question, and its next run the answer. */
+/* A run of a thread does not wait: it ends, its thread keeps the question, and the next run
+ * brings the answer. */
 static int end_at_question(struct active_job *job)
 {
     struct job_ending ending = { .end = JOB_END_SUCCEEDED, .outcome = STR("interrupted") };
     struct fold *fold;
 
-    active_job_change(job); /* before the first change, so that a turn that fails takes it back
-                             */
+    active_job_change(job); /* before the first change, so that a failed turn reloads the job */
     int err = active_job_set_text(&job->row.outcome, ending.outcome);
     if (err == 0)
         err = active_job_fold(job, &fold);
     if (err == 0 && fold_open_questions(fold) > 0)
-        err = fold_end_of_stream(fold, job->journal->now); /* what it left open is interrupted
-                                                            */
+        err = fold_end_of_stream(fold, job->journal->now); /* open runs end as interrupted */
     return err == 0 ? active_job_end(job, &ending) : err;
 }
 
@@ -121,7 +120,8 @@ int journal_stop_at_question(struct active_job *job)
     return job->thread != NULL ? end_at_question(job) : journal_wait_for_answer(job, false);
 }
 
-/* As the worker says; its output was checked to be JSON within the limits. */
+/* Ends the job as the worker reports it; its output is already checked to be JSON within the
+ * limits. */
 static int end_as_told(struct active_job *job, const struct journal_request *req)
 {
     struct job_ending ending = { .end = req->finish.end,

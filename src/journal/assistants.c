@@ -1,5 +1,5 @@
-/* Assistants are made and changed.  Each change is a version; any of them can be made the one
- * that counts. */
+/* Creates and changes assistants.  Each change makes a version; any version can be chosen as
+ * the current one. */
 #include "journal/assistants.h"
 
 #include "jobs/job_scope.h"
@@ -7,7 +7,7 @@
 #include "journal/active_job.h"
 #include "store/rows.h"
 
-/* --- to find one ------------------------------------------------------------- */
+/* --- finding an assistant ---------------------------------------------------- */
 
 bool assistant_is_visible(const struct job_scope *scope, const struct assistant_row *row)
 {
@@ -55,7 +55,7 @@ int assistant_find(struct store *store,
     return code != 0 ? code : f.code;
 }
 
-/* The one that the request names, with its texts in the request's memory. */
+/* The assistant that the request names, with its texts in the request's memory. */
 static int take(struct journal_request *req, int err, struct assistant_row *row)
 {
     if (err == 0 && !assistant_is_visible(req->job_scope, row))

@@ -1,4 +1,4 @@
-/* Assistants that somebody has made: who sees them.  From any thread. */
+/* Assistants that were created by clients: who may see them.  From any thread. */
 #ifndef JOURNAL_ASSISTANTS_H
 #define JOURNAL_ASSISTANTS_H
 
@@ -8,8 +8,8 @@
 struct job_scope;
 
 bool assistant_is_visible(const struct job_scope *scope, const struct assistant_row *row);
-/* The version that counts of the one with that id, if @scope includes it, with texts in @mem.
- * ERR_NOT_FOUND, and why. */
+/* The current version of the assistant with that id, if @scope includes it, with texts in @mem.
+ * ERR_NOT_FOUND, with the reason. */
 int assistant_find(struct store *store,
                    struct str id,
                    const struct job_scope *scope,

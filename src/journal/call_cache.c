@@ -4,9 +4,9 @@
 
 struct call_cache_answer {
     struct call_cache_answer *next;
-    struct call_cache_question question; /* texts are behind, like the answer's */
+    struct call_cache_question question; /* its texts follow the struct, like the answer's */
     struct str answer;
-    size_t bytes; /* of all */
+    size_t bytes; /* in total */
     char text[];
 };
 

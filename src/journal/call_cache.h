@@ -1,6 +1,6 @@
-/* A cache of answers to calls that change nothing, for when no worker is there.
+/* A cache of answers to calls that change nothing, used when no worker is available.
  *
- * In memory only, and bounded: the oldest go first. */
+ * In memory only, and bounded: the oldest are dropped first. */
 #ifndef JOURNAL_CALL_CACHE_H
 #define JOURNAL_CALL_CACHE_H
 
@@ -15,14 +15,15 @@ struct call_cache {
     size_t n, bytes;
 };
 
-/* What was asked of an agent; params are JSON. */
+/* The key: what was asked of an agent; params are JSON. */
 struct call_cache_question {
     struct str agent, name, params;
 };
 
-/* Keeps @answer in place of the one before; absent, too large or without memory: none. */
+/* Replaces the cached answer; an absent or too large one, or no memory, only removes the old
+ * one. */
 void call_cache_put(struct call_cache *k, struct call_cache_question q, struct str answer);
-/* The last one, until the next change; absent: there is none. */
+/* The cached answer; valid until the next change; absent: none. */
 struct str call_cache_get(const struct call_cache *k, struct call_cache_question q);
 void call_cache_clear(struct call_cache *k);
 

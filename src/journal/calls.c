@@ -2,22 +2,21 @@
  *
  *     caller ──CALL──▶ waits ──▶ a lease that waits takes it ──▶ worker ──ANSWER──▶ caller
  *
- * Nothing of this is stored, so it happens beside the turn's transaction: a call that is under
- * way when the server stops is lost, and its caller's connection ends.  A call that no worker
- * took in time was not served; one that was taken and not answered has timed out.  One that did
- * not reach its worker waits again: the connection was gone, or the worker asks with the same
- * request_id once more.
+ * Calls are not stored and not part of the turn's transaction: a pending call is lost when the
+ * server stops, and its caller's connection ends.  A call that no worker takes in time is
+ * unserved; one that is taken and not answered times out.  A call that did not reach its worker
+ * waits again: the connection was closed, or the worker asks again with the same request_id.
  *
- * A call that may be answered again (keeps) changes nothing.  So, when the worker that came for
- * it is silent, which a worker that has died is, the next one gets it as well, and the first
- * answer counts.  That is kept, and is the answer when nobody answers the next such call.
- * Processes of pools are there, or coming, and hand back what they leave: what they say is
- * always new. */
+ * A call with `keeps` set changes nothing, so it can be repeated.  When the worker that took it
+ * stays silent, maybe because it died, the next worker gets it too, and the first answer
+ * counts.  That answer is cached, and used when nobody answers the next such call.  This is not
+ * done for processes of pools: they run or are being started, and return calls when they end,
+ * so their answers are always fresh. */
 #include "journal/active_job.h"
 
 enum {
-    PATIENCE_MS = 2000, /* for a worker, when there is a kept answer */
-    SILENCE_MS = 3000   /* of a worker that has a call, until another gets it, too */
+    PATIENCE_MS = 2000, /* wait for a worker, when there is a cached answer */
+    SILENCE_MS = 3000   /* without an answer, until another worker gets the call too */
 };
 
 static struct call_cache_question question_of(const struct journal_request *call)
@@ -43,7 +42,7 @@ static void tell(struct journal *j, const struct journal_request *call)
         events->queued(events->arg, call->call.agent);
 }
 
-/* May the caller see it? Refuses otherwise. */
+/* May the caller see it?  If not, the request is refused. */
 static bool is_reached(struct journal *j, struct journal_request *req, struct str id)
 {
     req->job = id;
@@ -94,7 +93,7 @@ static bool is_takers(const struct journal_request *call, const struct journal_r
     return lease_is_callers(&req->caller, call->call.taker, call->call.agent);
 }
 
-/* The call @id that the caller of @req has. */
+/* The call @id that the caller of @req has taken. */
 static struct journal_request *find(struct journal *j,
                                     struct str id,
                                     const struct journal_request *req)
@@ -137,7 +136,7 @@ void journal_answer(struct journal *j, struct journal_request *req)
     }
     if (req->answer.output.p == NULL && req->answer.error.p == NULL) {
         if (req->answer.number == c->call.number)
-            wait_again(j, c); /* else it was somebody else's meanwhile */
+            wait_again(j, c); /* else another worker has taken it meanwhile */
         return;
     }
     if (!arena_copy(&c->mem, req->answer.output, &c->call.output) ||
@@ -159,7 +158,7 @@ static bool is_for(const struct journal_request *call, const struct journal_requ
     return false;
 }
 
-/* The texts stay the caller's until it is answered, and the lease takes copies. */
+/* The caller keeps its texts until it is answered; the lease request gets copies. */
 static bool give(struct journal *j, struct journal_request *call, struct journal_request *lease)
 {
     struct arena *mem = &lease->mem;

@@ -1,12 +1,12 @@
-/* Jobs that are fed from a channel.
+/* Jobs whose events arrive on a Redis channel.
  *
  *     first line: queued ─▶ running ──job.done, job.failed──▶ ended
  *                   ▲          │ graph.interrupt, or a question with no run open
- *                   └──────────▼ waiting ──a line──▶ it was answered elsewhere: goes on
+ *                   └──────────▼ waiting ──a line──▶ it was answered elsewhere: resumes
  *
  * Messages on a channel have no attempt, so the channel itself counts as the only worker
  * (FED_ALONE); without messages its lease runs out like any other.  Or an executor holds the
- * lease and ends the job (FED_BESIDE): then lines are taken while it does. */
+ * lease and ends the job (FED_BESIDE): then lines are accepted while it holds the lease. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -54,8 +54,8 @@ static struct active_job *fed_job(struct journal *j, struct journal_request *req
     return job;
 }
 
-/* A group of lines is what can be handed over at once: up to the end, a repeat, or a line
- * after which the job waits. */
+/* Lines that can be fed to the fold at once: up to the end, a repeat, or a line after which the
+ * job waits. */
 struct group {
     struct str text;
     const struct journal_line *first, *last;
@@ -86,7 +86,7 @@ static struct group next_group(struct journal_request *req, size_t at, int64_t l
     return g;
 }
 
-/* One more question, or the end, may come while it waits. */
+/* While the job waits, a further question or the end still belongs to the same attempt. */
 static bool is_of_this_attempt(const struct active_job *job, const struct journal_line *line)
 {
     return job->state == JOB_RUNNING ||
@@ -177,7 +177,7 @@ void journal_feed(struct journal *j, struct journal_request *req)
             continue;
         }
         if (job_state_is_final(job->state)) {
-            req->feed.taken.rejected += req->feed.n_lines - at; /* too late */
+            req->feed.taken.rejected += req->feed.n_lines - at; /* the job has ended */
             break;
         }
         err = take_group(job, req, &g);

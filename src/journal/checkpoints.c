@@ -1,12 +1,12 @@
-/* Checkpoints: what a graph saves of a thread.
+/* Checkpoints: the states of a thread that a graph saves.
  *
- * Only a worker of the thread may write or read them: the holder of the lease of one of its
- * jobs, or of a call about it.  They are stored with the turn, like the events around them. */
+ * Only a worker of the thread may write or read them: it must hold the lease of one of its
+ * jobs, or a call about it.  They are stored with the turn, like the events around them. */
 #include "store/checkpoints.h"
 
 #include "journal/active_job.h"
 
-/* A job without a thread has its own id for one. */
+/* A job without a thread uses its own id as thread id. */
 static bool is_about(const struct active_job *job, struct str thread)
 {
     struct thread_row row;
@@ -41,7 +41,7 @@ static bool holds_job(struct journal *j, struct journal_request *req)
     return true;
 }
 
-/* Does the caller work on the thread?  Then that is what it writes; else it was refused. */
+/* Does the caller hold a job or a call of the thread?  If not, the request is refused. */
 static bool is_held(struct journal *j, struct journal_request *req)
 {
     req->checkpoint.of.thread = req->thread;
@@ -97,7 +97,7 @@ static int show_in_thread(struct journal *j, struct journal_request *req)
     return err == 0 ? gather_thread_values(j, row.key, c->values) : err;
 }
 
-/* The state that a call has changed is the thread's; the state of a run comes with its
+/* A state that a call has changed is shown in the thread; the state of a run arrives with its
  * events. */
 void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 {

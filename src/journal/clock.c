@@ -1,20 +1,21 @@
-/* The journal's time, and a wall clock that is set while it runs or while it was down.
+/* The journal's clock, which follows when the wall clock is set, while the server runs or is
+ * down.
  *
  *     j->now = the steady clock + j->offset
  *
- * So j->now reads like the wall clock and never jumps: everything in the journal may compare it
- * with a deadline.  When the wall clock has stepped away from it, the journal follows in a
- * transaction of its own: all stored deadlines move by the step, then those in memory, then
- * the offset.  Until that is stored, the journal stays on its own time.
+ * So j->now shows wall-clock time but never jumps: it can be compared with any deadline.  When
+ * the wall clock is set, the journal follows in a transaction of its own: all stored deadlines
+ * move by the step, then those in memory, then the offset.  Until that is stored, the journal
+ * keeps its old time.
  *
- * A clock that was set back while no server ran shows in the last time that was noted.  One
- * that was set forward cannot be told from a server that was down for as long. */
+ * If the clock was set back while no server ran, it is before the last stored time.  If it was
+ * set forward, that looks the same as a server that was down for as long. */
 #include "journal/active_job.h"
 
 enum {
-    STEP_MS = 1000,        /* smaller differences are not worth a move */
-    READ_MS = 50,          /* a reading of both clocks that took longer tells nothing */
-    NOTE_EVERY_MS = 10000, /* while something is stored anyway */
+    STEP_MS = 1000,        /* smaller differences are ignored */
+    READ_MS = 50,          /* if reading both clocks took longer, the result is not used */
+    NOTE_EVERY_MS = 10000, /* if something is stored anyway */
 };
 
 static int64_t steady(const struct journal *j)
@@ -110,7 +111,7 @@ void journal_follow_clock(struct journal *j)
     if (by > -STEP_MS && by < STEP_MS)
         return;
     if (journal_time(j) - before > READ_MS)
-        return; /* we were not running in between */
+        return; /* the process was suspended in between */
     if (move_stored(j, by, wall, &err) != 0)
         return; /* the next turn tries again */
     j->noted = wall;

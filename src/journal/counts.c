@@ -5,7 +5,7 @@
 
 static const struct {
     const char *name;
-    const char *type; /* the error_type that the journal gives */
+    const char *type; /* the error_type that the journal sets */
 } failures[FAILURE_MAX] = {
     [FAILURE_WORKER] = { "worker", NULL },
     [FAILURE_RUN_DEADLINE] = { "run_deadline", "RunDeadline" },
@@ -41,7 +41,7 @@ void journal_counts_init(struct journal_counts *counts)
 
 static void add_span(struct histogram *h, int64_t from_ms, int64_t to_ms)
 {
-    if (from_ms > 0) /* else it has not begun */
+    if (from_ms > 0) /* else it has not started */
         histogram_add(h, to_ms > from_ms ? (uint64_t)(to_ms - from_ms) * 1000 : 0, 1);
 }
 
@@ -69,7 +69,7 @@ static bool is_workers(const struct journal_request *req)
     return journal_op_is_workers(req->op) && !str_absent(req->job);
 }
 
-/* Of a submit, and of those that were made with it. */
+/* The number of jobs of a submit, with those in `more`. */
 static uint64_t count_new(const struct journal_request *first)
 {
     uint64_t n = 0;
@@ -142,7 +142,7 @@ void journal_count_look(struct journal *j)
     for (size_t i = 0; i < j->opt.n_agents; i++) {
         const struct queue *q = &j->queues[i];
 
-        /* A job that waits is not touched: this is when it was queued. */
+        /* A waiting job is not changed, so `updated` is when it was queued. */
         if (q->n > 0 && (oldest == 0 || q->head.next->row.updated < oldest))
             oldest = q->head.next->row.updated;
     }
@@ -152,7 +152,7 @@ void journal_count_look(struct journal *j)
     counter_set(&counts->running, j->n_running);
     counter_set(&counts->set_aside, j->n_set_aside);
     counter_set(&counts->waiting_leases, j->n_waiting_leases);
-    /* May wrap around: it is older than the clock. */
+    /* May wrap around: it may be before the start of the clock. */
     counter_set(&counts->oldest_queued_us,
                 oldest != 0 ? now_us - (uint64_t)(j->now - oldest) * 1000 : 0);
 }

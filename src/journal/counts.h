@@ -1,4 +1,4 @@
-/* What the journal counts.  Its thread changes the numbers; any other may look at them. */
+/* The journal's counters.  Its thread writes them; other threads may read them. */
 #ifndef JOURNAL_COUNTS_H
 #define JOURNAL_COUNTS_H
 
@@ -6,7 +6,7 @@
 #include "jobs/job.h"
 #include "record/record.h"
 
-/* Why a job has failed, as far as the journal itself decided it. */
+/* Why a job has failed; the journal itself decides all but the first. */
 enum failure {
     FAILURE_WORKER, /* reported by the worker, or its process failed */
     FAILURE_RUN_DEADLINE,
@@ -19,29 +19,29 @@ enum failure {
 
 struct journal_counts {
     struct counter requests, commits, failed_commits;
-    struct counter missing_rows; /* that a turn needed and had not read: mistakes of ours */
+    struct counter missing_rows; /* rows that a turn needed and had not read: bugs */
     struct counter last_commit;  /* of a change; milliseconds since 1970, 0: none yet */
-    /* As clock_monotonic_us() tells it; 0: none yet. */
+    /* On the clock of clock_monotonic_us(); 0: none yet. */
     struct counter last_commit_us;
-    struct counter last_turn_us; /* there are several a second */
+    struct counter last_turn_us; /* several times a second */
     struct counter last_failure_us;
-    struct counter lost;        /* 1: because the database was deleted, moved or replaced */
-    struct counter clock_steps; /* that were followed: see clock.c */
+    struct counter lost; /* 1: commits fail: the database was deleted, moved or replaced */
+    struct counter clock_steps; /* changes of the wall clock: see clock.c */
 
-    /* Now: */
+    /* Current values: */
     struct counter jobs, queued, running, set_aside, waiting_leases;
-    struct counter oldest_queued_us; /* since when; the same */
+    struct counter oldest_queued_us; /* since when the oldest job waits, on the same clock */
 
-    /* Since the start, of what was committed: */
+    /* Since the start, committed only: */
     struct counter records[REC_KIND_MAX];
     struct counter submitted;
     struct counter succeeded, cancelled, failed[FAILURE_MAX];
-    struct counter retried, given_up; /* leases that were lost, and what became of the job */
-    struct counter repeated;          /* batches that had come before */
-    struct counter fenced;            /* requests of workers that no longer hold the job */
+    struct counter retried, given_up; /* lost leases: the job was requeued, or failed */
+    struct counter repeated;          /* repeated batches */
+    struct counter fenced;            /* requests of workers that no longer hold the lease */
     struct counter bad_lines;
     struct counter not_stored; /* batches; their workers were told to try again */
-    struct counter expired;    /* rows that retention has removed */
+    struct counter expired;    /* rows that retention has deleted */
 
     struct histogram commit;     /* of one turn */
     struct histogram append;     /* from its arrival to its acknowledgement; each batch */
@@ -59,7 +59,7 @@ const char *failure_name(enum failure failure);
 struct journal;
 struct journal_request;
 
-/* What a turn did: counted only when it is committed. */
+/* Counts of a turn: added only when it is committed. */
 struct tally {
     uint64_t records[REC_KIND_MAX];
     uint64_t retried, given_up, repeated;
@@ -68,9 +68,9 @@ struct tally {
 void journal_counts_init(struct journal_counts *counts);
 /* The turn is committed; @answered are its requests. */
 void journal_count_committed(struct journal *j, const struct journal_request *answered);
-/* It is not. */
+/* The turn failed. */
 void journal_count_failed(struct journal *j, const struct journal_request *answered);
-/* The end of a turn: how things are now. */
+/* At the end of a turn: updates the current values. */
 void journal_count_look(struct journal *j);
 
 #endif

@@ -1,4 +1,4 @@
-/* A crash on demand, for tests of what comes after one.
+/* A crash on demand, for tests of crash recovery.
  *
  * Builds with tests (-Dtests=enabled) have crash_test.c: folding ends the process when the
  * bytes contain the text of SPOOLWIRE_TEST_CRASH.  All others have crash_never.c. */

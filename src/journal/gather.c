@@ -1,7 +1,7 @@
-/* See gather.h.  A row that is known is changed as its write is gathered. */
+/* See gather.h.  Adding a write to the batch also updates the known row. */
 #include "journal/active_job.h"
 
-enum { KEY_BLOCK = 256 }; /* keys that are taken at a time */
+enum { KEY_BLOCK = 256 }; /* keys that are reserved at a time */
 
 int journal_flush(struct journal *j)
 {
@@ -14,7 +14,7 @@ int journal_flush(struct journal *j)
     if (err == 0)
         return 0;
     journal_fail_turn(j, NULL);
-    return ERR_BUSY; /* whatever it was: nobody shall take it for an answer */
+    return ERR_BUSY; /* always this code: it must not be taken for a request's answer */
 }
 
 /* --- keys of new rows ---------------------------------------------------------- */
@@ -77,7 +77,7 @@ int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t t
     int err = known_forget_job(j, id);
 
     if (t != NULL && t->row.is_temporary)
-        t->is_there = false; /* it goes with its run */
+        t->is_there = false; /* it is deleted with its run */
     return err == 0 ? store_batch_job_delete(&j->batch, key) : err;
 }
 
@@ -205,7 +205,7 @@ int gather_thread_deletion(struct journal *j, int64_t key)
 
 int gather_item(struct journal *j, const struct item_row *row)
 {
-    known_forget_item(j, row); /* when it was made is the store's to say */
+    known_forget_item(j, row); /* the store decides `created` */
     return store_batch_item_put(&j->batch, row);
 }
 

@@ -1,10 +1,10 @@
-/* What a turn writes: gathered in one store_batch, and flushed at its end.
+/* The writes of a turn: gathered in one store_batch, and flushed at the end of the turn.
  *
  *     request ──gather──▶ batch ──journal_flush──▶ store
  *                  │
  *                  └──▶ known.h: the turn sees its own writes
  *
- * What no later request of the turn can read goes into the batch directly (store/batch.h).
+ * Writes that no later request of the turn can read go into the batch directly (store/batch.h).
  *
  * Internal to journal/; the journal's thread only. */
 #ifndef JOURNAL_GATHER_H
@@ -16,13 +16,13 @@
 
 struct journal;
 
-/* Writes what was gathered so far; an error is the turn's. */
+/* Writes the batch so far; an error fails the turn. */
 int journal_flush(struct journal *j);
-/* Before the turn: keys for the rows that it may make. */
+/* Before the turn: reserves keys for the rows that it may create. */
 int gather_take_keys(struct journal *j);
 
-/* Each gathers the write and changes what is known.  The texts of new jobs and runs are
- * borrowed until the end of the turn. */
+/* Each adds a write to the batch and updates the known rows.  The texts of new jobs and runs
+ * are borrowed until the end of the turn. */
 int gather_job(struct journal *j, struct job_row *row); /* new: sets its key */
 /* @thread: the key of its thread, or 0. */
 int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t thread);
@@ -38,7 +38,7 @@ int gather_new_thread(struct journal *j, struct thread_row *row); /* sets its ke
 int gather_thread(struct journal *j, const struct thread_row *row);
 int gather_thread_values(struct journal *j, int64_t key, struct str values);
 int gather_thread_deletion(struct journal *j, int64_t key);
-/* All that was saved of it goes; or what a run has saved. */
+/* Deletes all checkpoints of the thread; or those of one run. */
 int gather_thread_forgetting(struct journal *j, struct str id);
 int gather_run_forgetting(struct journal *j, struct str thread, struct str run);
 /* The texts are borrowed until the end of the turn. */

@@ -18,11 +18,11 @@ struct inbox {
     pthread_mutex_t lock;
     pthread_cond_t news;
     struct journal_request *first, **last; /* under lock */
-    uint64_t since;                        /* under lock: when `first` came, in us */
-    size_t n;                              /* under lock: how many requests there are */
+    uint64_t since;                        /* under lock: arrival time of `first`, in us */
+    size_t n;                              /* under lock: number of requests */
     size_t wanted;                         /* under lock: the thread waits for so many */
-    size_t usual;                          /* the thread's: how many a turn has of late */
-    bool stopping;                         /* under lock */
+    size_t usual;  /* used by the thread: the usual number of requests of recent turns */
+    bool stopping; /* under lock */
     bool started;
     pthread_t thread;
 };
@@ -79,7 +79,7 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
     *ret_since = all != NULL ? in->since : 0;
     in->first = NULL;
     in->last = &in->first;
-    /* Falls slowly: what comes late is no reason to expect less of the next turn. */
+    /* Decreases slowly: a few late requests do not mean that the next turn gets fewer. */
     in->usual = in->n > in->usual ? in->n : in->usual - (in->usual - in->n + 7) / 8;
     in->n = 0;
     (void)pthread_mutex_unlock(&in->lock);
@@ -88,7 +88,7 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
 
 /* --- the thread -------------------------------------------------------------- */
 
-/* Until something comes or @ms have passed; false when it is time to stop. */
+/* Waits until a request arrives or @ms have passed; false when the thread should stop. */
 static bool wait(struct inbox *in, int64_t ms)
 {
     uint64_t until = clock_monotonic_us() + (uint64_t)ms * 1000;
@@ -102,9 +102,9 @@ static bool wait(struct inbox *in, int64_t ms)
     return go_on;
 }
 
-/* Those who were answered by the last turn send their next requests within a moment.  A turn
- * that begins with the first of them makes the others wait for its commit: where commits take
- * long, waiting for as many as usual gives more to all of them. */
+/* Clients that were answered by the last turn soon send their next requests.  A turn that began
+ * with the first of them would make the others wait for its commit.  Where commits take long,
+ * waiting for the usual number of requests gives a higher throughput. */
 static void gather(struct inbox *in, uint64_t us)
 {
     uint64_t until = clock_monotonic_us() + us;
@@ -126,13 +126,14 @@ int journal_start(struct journal *j, struct error *err)
 
     if (pthread_create(&in->thread, NULL, work, j) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the journal's thread");
-    (void)pthread_setname_np(in->thread, "journal"); /* only for people */
+    (void)pthread_setname_np(in->thread, "journal"); /* shown in ps and debuggers */
     in->started = true;
     return 0;
 }
 
-/* Asks to run at once when something comes: turns are short, and while one waits for a core
- * that a busy loop has, nothing is committed.  Kernels before 6.12 do not know how. */
+/* Asks the scheduler for short time slices, so that the thread runs as soon as a request
+ * arrives: turns are short, and nothing is committed while it waits for a busy core.  Kernels
+ * before 6.12 ignore it. */
 static void ask_for_short_slices(void)
 {
     struct {
@@ -146,7 +147,7 @@ static void ask_for_short_slices(void)
                .nice = getpriority(PRIO_PROCESS, 0),
                .runtime = SLICE_NS };
 
-    (void)syscall(SYS_sched_setattr, 0, &attr, 0u); /* only a wish */
+    (void)syscall(SYS_sched_setattr, 0, &attr, 0u); /* best effort */
 }
 
 static void *work(void *arg)

@@ -1,4 +1,4 @@
-/* The journal's inbox and thread: the only place in journal/ where threads meet. */
+/* The journal's inbox and thread: the only place in journal/ that uses locks. */
 #ifndef JOURNAL_INBOX_H
 #define JOURNAL_INBOX_H
 
@@ -12,16 +12,15 @@ void inbox_free(struct inbox *in);
 /* From any thread: a chain of requests. */
 void inbox_put(struct inbox *in, struct journal_request *first);
 
-/* The journal's thread: all that came, oldest first, and since when that one has waited. */
+/* On the journal's thread: all requests, oldest first, and when that one arrived. */
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);
 
-/* One more turn, after which all rows are as they are in memory. */
+/* Makes a last turn, which stores all rows that are out of date. */
 void journal_settle(struct journal *j);
 struct inbox *journal_inbox(struct journal *j);
-/* How long the last commit took; 0: its store is not behind a network, and gathering is not
- * worth its while. */
+/* How long the last commit took; 0: the store is local, and gathering does not pay. */
 uint64_t journal_commit_us(const struct journal *j);
-/* The calling thread makes the turns from now on, and uses the store. */
+/* The calling thread makes the turns from now on, and owns the store. */
 void journal_take_over(struct journal *j);
 
 #endif

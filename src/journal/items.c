@@ -1,7 +1,7 @@
-/* Items: what graphs and their clients keep across threads.
+/* Items: values that graphs and their clients keep across threads.
  *
- * An item is its caller's, or, when a worker writes it for a job, the job's owner's: then the
- * worker must hold the job. */
+ * An item belongs to its caller's owner; when a worker writes it for a job, to the job's owner:
+ * then the worker must hold the lease. */
 #include "store/items.h"
 
 #include "journal/active_job.h"
@@ -11,7 +11,7 @@ struct str journal_item_owner(const struct active_job *job)
     return str_absent(job->row.owner) ? STR("") : job->row.owner;
 }
 
-/* @ret is the item of the request, whose texts are borrowed until the request is done. */
+/* @ret is the item of the request; its texts are borrowed until the request is done. */
 static bool item_of(struct journal *j, struct journal_request *req, struct item_row *ret)
 {
     *ret = req->item.row;

@@ -6,14 +6,14 @@
  *              │            └─ memory only: active jobs, and rows that are known (known.h)
  *              └─ what the requests need that is not in memory, in one call (wants.c)
  *
- * The store is called as often for one request as for a thousand; unit/journal/turn_test.c
- * counts.  A request may need other rows than those that were read, because an earlier one of
- * the turn has changed something: then nothing of it is done, and it is put off to the next
- * turn, which reads for it.  All behind it go with it, so that requests are done in the order
- * in which they came.  The first of a turn is never put off.
+ * The number of calls to the store is the same for one request and for a thousand;
+ * unit/journal/turn_test.c checks that.  A request may need rows that were not read, because an
+ * earlier request of the turn has changed something.  Then it is put off to the next turn,
+ * which reads these rows.  All requests after it are put off too, so that requests are executed
+ * in the order of arrival.  The first request of a turn is never put off.
  *
- * A turn that cannot be read, flushed or committed changes nothing: its requests are answered
- * ERR_BUSY, and the jobs that it touched are read again. */
+ * If reading, flushing or committing fails, nothing has changed: the requests are answered
+ * ERR_BUSY, and the jobs that the turn touched are read again. */
 #include "journal/journal.h"
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@
 
 #include <stdlib.h>
 
-enum { STUCK_MS = 5000 }; /* without a failure, before all is well again */
+enum { STUCK_MS = 5000 }; /* without a failure, until commits count as working again */
 
 /* --- life -------------------------------------------------------------------- */
 
@@ -53,8 +53,8 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     return 0;
 }
 
-/* It is its owner's from here on, who may post it again as it is: were it still linked to
- * those that it was answered with, they would be done again behind their owners' backs. */
+/* Unlinks it first: the owner may post it again at once, and requests that are still linked to
+ * it would be executed a second time. */
 static void reply(struct journal_request *req)
 {
     req->next = NULL;
@@ -84,7 +84,7 @@ void journal_free(struct journal *j)
     }
     send_away(j->calls);
     send_away(j->put_off);
-    j->opt.events.queued = NULL; /* nobody shall come for the next one */
+    j->opt.events.queued = NULL; /* announce no jobs while it stops */
     while (j->n_all > 0)
         active_job_remove(j->all[j->n_all - 1]);
     table_done(&j->active_jobs);
@@ -160,7 +160,7 @@ static int commit(struct journal *j)
     return err;
 }
 
-/* A heartbeat is no change for readers. */
+/* A heartbeat is not a change for readers. */
 static bool has_news(const struct active_job *job)
 {
     return job->row.seq != job->told_seq || job->state_news || job->cancel_news ||
@@ -179,7 +179,7 @@ static void tell_queued(struct journal *j)
     }
 }
 
-/* Published a few at a time, so that no job is left out when memory is short. */
+/* Publishes a few at a time, so that no job is left out when memory is short. */
 struct telling {
     struct journal *journal;
     size_t n;
@@ -263,7 +263,8 @@ static void reply_all(struct journal_request *list)
     }
 }
 
-/* Said once, however many turns fail, and not taken back by one that happens to fit. */
+/* Reports failure once, however many turns fail; one successful turn soon after does not end
+ * it. */
 static void tell_stuck(struct journal *j, bool failed)
 {
     const struct journal_events *events = &j->opt.events;
@@ -283,7 +284,7 @@ static void turn_failed(struct journal *j, struct journal_request *list)
 {
     tell_stuck(j, true);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
-        /* Only what has nothing to do with the state of things stays refused. */
+        /* A bad value stays refused; any other answer may depend on what was not stored. */
         if (req->code != ERR_TYPE)
             req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
     }
@@ -294,7 +295,7 @@ static void turn_failed(struct journal *j, struct journal_request *list)
 
 /* --- the turn ---------------------------------------------------------------- */
 
-/* Also reads what the turn needs. */
+/* Begins the turn, and reads the rows that it needs. */
 static int begin(struct journal *j, const struct journal_request *list)
 {
     int err = store_begin(j->opt.store, &j->failure);
@@ -307,7 +308,7 @@ static int begin(struct journal *j, const struct journal_request *list)
     return err;
 }
 
-/* Returns those that are answered. */
+/* Executes the requests; returns those that are answered. */
 static struct journal_request *do_all(struct journal *j, struct journal_request *list)
 {
     const struct journal_request *first = list;
@@ -335,12 +336,12 @@ static struct journal_request *do_all(struct journal *j, struct journal_request 
 
 static void reload_stale(struct journal *j)
 {
-    for (size_t i = j->n_all; i-- > 0;) /* from the end: a job that is gone is removed */
+    for (size_t i = j->n_all; i-- > 0;) /* from the end: the loop may remove the job */
         if (j->all[i]->stale)
             active_job_reload(j->all[i]);
 }
 
-/* Those that were put off, and what has come since. */
+/* The requests that were put off, then new ones. */
 static struct journal_request *take_requests(struct journal *j)
 {
     struct journal_request *list = j->put_off, **end = &list;
@@ -354,7 +355,7 @@ static struct journal_request *take_requests(struct journal *j)
     return list;
 }
 
-/* When the next deadline is, without requests. */
+/* The next deadline, if no request arrives. */
 static int64_t next_time(const struct journal *j)
 {
     if (j->put_off != NULL || j->is_late)
@@ -386,7 +387,7 @@ bool journal_turn(struct journal *j)
     arena_reset(&j->mem);
     known_clear(&j->known);
     wanted_clear(&j->wanted);
-    store_batch_clear(&j->batch); /* what a turn that failed has left */
+    store_batch_clear(&j->batch); /* left by a failed turn */
     j->chunk.job = NULL;
     reload_stale(j);
     int err = begin(j, list);
@@ -412,11 +413,11 @@ bool journal_turn(struct journal *j)
         end_touched(j, active_job_end_turn);
     }
     owners_tell(j);
-    journal_serve_calls(j, &answered); /* after the commit: a turn that fails takes none back */
+    journal_serve_calls(j, &answered); /* after the commit: a failed turn could not undo it */
     journal_count_look(j);
     reply_all(answered);
     journal_expire(j);
-    store_compact(j->opt.store); /* only when there is enough to move */
+    store_compact(j->opt.store); /* does nothing when there is little to move */
     j->last_turn = j->now;
     journal_follow_clock(j);
     return true;
@@ -431,7 +432,8 @@ void journal_settle(struct journal *j)
 {
     j->settling = true;
     j->next_look = 0;
-    while (journal_turn(j)) /* also what the answers have led to, such as jobs handed back */
+    while (journal_turn(j)) /* also handles requests that follow from answers, such as returned
+                               jobs */
         ;
 }
 
@@ -466,7 +468,7 @@ static bool is_dead(const struct recovery *r, struct str agent)
     return false;
 }
 
-/* The server itself holds the lease: for a channel, or by the name of one of its places, such
+/* Does the server itself hold the lease?  Either for a channel, or by the name of a slot, such
  * as "arq:researcher:2". */
 static bool is_own(const struct active_job *job)
 {
@@ -479,7 +481,8 @@ static bool is_own(const struct active_job *job)
             str_eq(str_head(place, str_find(place, ':')), job->agent->places));
 }
 
-/* Its worker has a lease that is worth nothing any more.  The server needs none to show. */
+/* The lease of its worker has no signature and is no longer valid.  The server's own leases
+ * need none. */
 static bool is_unsigned(const struct active_job *job)
 {
     return job->row.unsigned_attempt == job->row.attempt && !is_own(job);
@@ -497,7 +500,8 @@ static int on_open_job(void *arg, const struct job_row *row)
     if (r->err != 0 || job->state != JOB_RUNNING || job->row.set_aside != 0)
         return r->err;
     job->is_unsigned = is_unsigned(job);
-    /* A pull worker may have gone on while we were away; an exec worker went down with us. */
+    /* A pull worker may have continued while the server was down; a process of the server ended
+     * with it. */
     if (is_dead(r, job->row.agent))
         job->lost_attempt = job->row.attempt;
     if (job->row.cancel_requested != 0)
@@ -512,7 +516,8 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
     int code = journal_start_clock(j, err);
     if (code != 0)
         return code;
-    counter_set(&j->counts.last_turn_us, clock_monotonic_us()); /* not stuck before the first */
+    counter_set(&j->counts.last_turn_us, clock_monotonic_us()); /* not stuck before the first
+                                                                   turn */
     code = store_open_jobs(j->opt.store, on_open_job, &r, err);
     if (code == 0 && r.err != 0)
         code = error_set(err, r.err, "%s", error_name(r.err));

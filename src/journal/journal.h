@@ -1,18 +1,17 @@
-/* The journal: the durable log of all jobs, and the one owner of what a job is.
+/* The journal: the durable log of all jobs, and the only owner of their state.
  *
- *     loops, agents ──post──▶ │ turn: read, each request, flush, commit │ ──▶ published,
- * replies
+ * loops, agents ──post──▶ turn (read, each request, flush, commit) ──▶ published, replies
  *
- * Requests are posted from any thread.  A turn takes all that are waiting, does them one
+ * Requests are posted from any thread.  A turn takes all waiting requests, executes them one
  * after another and commits once (group commit); only then are readers told and requests
- * answered.  What comes in while a commit syncs is the next turn's work.
+ * answered.  Requests that arrive during a commit belong to the next turn.
  *
- * A refused request changes nothing and harms no other.  A commit that fails changes
- * nothing at all: every request of the turn is answered ERR_BUSY, and what is in memory is
- * read from the store again.
+ * A refused request changes nothing and does not affect others.  If a commit fails, nothing has
+ * changed: every request of the turn is answered ERR_BUSY, and the memory is updated from the
+ * store.
  *
- * journal_turn is called by one thread: the journal's own (journal_start), or a simulator.
- * Clock and store are handed in. */
+ * journal_turn is called by one thread: the journal's own (journal_start), or a simulator.  The
+ * clock and the store are passed in. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 
@@ -28,68 +27,68 @@ struct journal;
 struct journal_counts;
 struct record;
 
-/* --- what the journal tells -------------------------------------------------- */
+/* --- events of the journal --------------------------------------------------- */
 
 enum question_state { QUESTION_OPEN, QUESTION_ANSWERED, QUESTION_EXPIRED, QUESTION_CLOSED };
 
-/* What one commit did to a question of a job. */
+/* How one commit changed a question of a job. */
 struct question_news {
     struct question_news *next;
     struct str id;
     enum question_state state;
-    struct str question; /* OPEN, like the next: JSON, or absent */
+    struct str question; /* for OPEN, like the next: JSON, or absent */
     int64_t expires;     /* 0: never */
 };
 
-/* What one commit did to one job. */
+/* How one commit changed one job. */
 struct publication {
     struct str job;
-    struct str agent, owner; /* absent of a job that had ended and was deleted */
+    struct str agent, owner; /* absent for a final job that was deleted */
     int64_t key;
     enum job_state state;
     bool state_changed;
     bool gone;             /* deleted */
-    bool cancel_requested; /* newly */
-    bool pause_requested;  /* newly, of a worker */
+    bool cancel_requested; /* by this commit */
+    bool pause_requested;  /* by this commit, of a worker */
     int64_t attempt;
     int64_t ts;
     uint64_t since_us; /* when the oldest request of the commit arrived; 0: there was none */
     uint64_t last_seq; /* of the job, after the commit */
-    /* The new records up to last_seq, with their heads set; or none at all, when nobody
-     * wanted them as they were made: readers then find them in the store. */
+    /* The new records up to last_seq, with their headers set; or none at all, when no reader
+     * wanted them when they were made: readers then find them in the store. */
     struct record *const *records; /* borrowed; take references to keep them */
     size_t n_records;
-    const struct question_news *questions; /* borrowed; in the order of what happened */
+    const struct question_news *questions; /* borrowed; in the order of events */
     struct str error;
 };
 
 #define JOURNAL_SET_ASIDE_WHY "the server crashed twice while it took in the events of this job"
 
 struct journal_events {
-    /* May readers want @job's records as they come?  A hint. */
+    /* May readers want @job's records as they are made?  A hint. */
     bool (*wanted)(void *arg, struct str job);
-    /* After each commit that changed something; in several calls when there is much. */
+    /* After each commit that changed something; several calls for a large one. */
     void (*published)(void *arg, const struct publication *pubs, size_t n);
-    /* A job of @agent waits for a worker, or a call does. */
+    /* A job or a call of @agent waits for a worker. */
     void (*queued)(void *arg, struct str agent);
-    /* Nothing can be stored from now on, and why; absent: it can again. */
+    /* Commits fail from now on, and why; absent: they work again. */
     void (*stuck)(void *arg, struct str why);
-    /* At the start: the server crashed over this job, or it was set aside. */
+    /* At the start: the server crashed while it folded this job, or the job was set aside. */
     void (*suspected)(void *arg, struct str job, bool set_aside, struct str why);
-    /* The wall clock was set by @ms, while the server ran or was down, and all stored times
-     * have been moved with it. */
+    /* The wall clock was set by @ms, while the server ran or was down; all stored times were
+     * moved with it. */
     void (*stepped)(void *arg, int64_t ms, bool was_down);
     void *arg;
 };
 
-/* Whether what its jobs do comes over a channel. */
+/* Do the events of an agent's jobs arrive on a channel? */
 enum journal_fed {
     FED_NOT,
-    FED_ALONE, /* and workers do not lease them: the channel is their worker */
-    FED_BESIDE /* beside whoever leases them */
+    FED_ALONE, /* yes, and workers do not lease them: the channel is their worker */
+    FED_BESIDE /* yes, in addition to a worker that leases them */
 };
 
-/* What the journal must know of an agent. */
+/* What the journal needs to know of an agent. */
 struct journal_agent {
     struct str name;
     const struct agent *settings; /* borrowed */
@@ -97,16 +96,16 @@ struct journal_agent {
     int64_t attempts;        /* retry budget: leases that may be lost, plus one */
     int64_t queue_ms;        /* deadline in the queue; 0: none */
     int64_t run_ms;          /* deadline of the run; 0: none */
-    int64_t cancel_grace_ms; /* then it is forced */
-    int64_t answer_ms;       /* how long a question waits, if it does not say; 0: for ever */
+    int64_t cancel_grace_ms; /* until a cancel is forced */
+    int64_t answer_ms;       /* default time for an answer; 0: no limit */
     bool is_deaf;            /* its workers cannot be asked to pause */
     enum journal_fed fed;
-    struct str places; /* its jobs are leased by this server, which names its places so, and
-                        * go on while it is away; absent: others come for them */
-    bool is_published; /* its jobs have a `published`; else it is -1 */
+    struct str places; /* this server leases its jobs, with request ids that begin with this
+                          text, and they continue while it is down; absent: others lease them */
+    bool is_published; /* its jobs are published; else `published` is -1 */
 };
 
-/* What may change while the journal runs.  An agent that is not named any more stays. */
+/* Settings that may change while the journal runs.  An agent that is no longer listed stays. */
 struct journal_settings {
     const struct journal_agent *agents;
     size_t n_agents;
@@ -114,16 +113,16 @@ struct journal_settings {
 };
 
 struct journal_options {
-    struct store *store;                /* borrowed; the one that writes */
-    struct breadcrumb breadcrumb;       /* of the job being folded; or not open */
+    struct store *store;                /* borrowed; the writer */
+    struct breadcrumb breadcrumb;       /* names the job being folded; or not open */
     const struct journal_agent *agents; /* borrowed */
     size_t n_agents;
     int64_t default_expiry_seconds;
     int64_t history_ms;                    /* how long the ending of an expired job is kept */
     size_t max_line, max_depth, max_field; /* 0: defaults */
-    size_t max_calls;                      /* that wait at a time */
+    size_t max_calls;                      /* waiting calls */
     int64_t (*clock)(void *arg);           /* milliseconds since 1970 */
-    /* Milliseconds that only rise; NULL: the clock is never set. */
+    /* A monotonic clock in milliseconds; NULL: the clock is never set. */
     int64_t (*steady)(void *arg);
     void *clock_arg;
     struct journal_events events;
@@ -134,28 +133,28 @@ MUST_CHECK int journal_new(const struct journal_options *options,
                            struct error *err);
 void journal_free(struct journal *j);
 
-/* Recovery: loads the jobs that are not final.  Before any turn.
- * Exec jobs (the agents named in @dead) lost their worker with the server. */
+/* Recovery: loads the jobs that are not final, before any turn.  The agents in @dead ran their
+ * jobs in processes of the server, which ended with it. */
 MUST_CHECK int journal_recover(struct journal *j,
                                const struct str *dead,
                                size_t n_dead,
                                struct error *err);
 
-/* From any thread: one request, or a chain of them linked by `next`.  Each is answered by
- * itself, linked to nothing. */
+/* From any thread: one request, or a chain of them linked by `next`.  Each is answered
+ * separately, with `next` cleared. */
 void journal_post(struct journal *j, struct journal_request *req);
-/* Withdraws a LEASE or a CALL that waits: it is answered soon, with or without a job. */
+/* Withdraws a waiting LEASE or CALL: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);
 
-/* Executes all waiting requests; true when there was anything.  Also expired leases, deadlines
- * and retention. */
+/* Executes all waiting requests; true when there was anything to do.  Also handles expired
+ * leases, deadlines and retention. */
 bool journal_turn(struct journal *j);
-/* Milliseconds until the next deadline, at most 1000; 0: it is to be called again at once. */
+/* Milliseconds until the next deadline, at most 1000; 0: call journal_turn at once. */
 int64_t journal_next_ms(struct journal *j);
 
-/* A thread of its own that does the turns. */
+/* Starts a thread that makes the turns. */
 MUST_CHECK int journal_start(struct journal *j, struct error *err);
-/* Does what is waiting and what was put off, then ends the thread. */
+/* Executes waiting requests and those that were put off, then ends the thread. */
 void journal_stop(struct journal *j);
 
 /* From any thread: see journal/counts.h. */

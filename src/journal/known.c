@@ -26,7 +26,7 @@ void known_clear(struct known *k)
     k->expired = NULL;
 }
 
-/* Keys are the store's: nobody outside chooses them. */
+/* The store makes these keys, so nobody can choose them to collide. */
 struct key known_key(enum known_kind kind, int64_t key)
 {
     return (struct key){ (uint64_t)key * 0x9E3779B97F4A7C15u + kind, (uint64_t)key };
@@ -53,7 +53,7 @@ struct key known_version_key(const struct journal *j, struct str id, int64_t ver
     return (struct key){ k.a + (uint64_t)version, k.b };
 }
 
-/* A new entry, all zero, in its place; NULL: no memory. */
+/* A new zeroed entry, which replaces an older one; NULL: out of memory. */
 void *known_add(struct journal *j, struct key k, size_t size)
 {
     void *entry = arena_alloc(&j->mem, size);
@@ -125,11 +125,11 @@ struct known_thread *known_new_thread(struct journal *j, struct str id)
         known_add(j, known_text_key(j, KNOWN_THREAD, id), sizeof(*known));
 
     if (known != NULL)
-        known->has_jobs = true; /* none */
+        known->has_jobs = true; /* it has none */
     return known;
 }
 
-/* As it is now, in memory or among the rows; ERR_NOT_FOUND. */
+/* The current row, from memory or from the known rows; ERR_NOT_FOUND. */
 int known_thread_row(const struct journal *j, int64_t key, struct thread_row *ret)
 {
     const struct thread *t = runs_thread(j, key);
@@ -144,7 +144,7 @@ int known_thread_row(const struct journal *j, int64_t key, struct thread_row *re
     return 0;
 }
 
-/* Whoever wants it in this turn has to be looked at again (journal.c). */
+/* Requests of this turn that need it must be checked again (journal.c). */
 void known_forget(struct journal *j, struct key k)
 {
     table_remove(&j->known.rows, k);
@@ -196,12 +196,12 @@ int known_add_question(struct journal *j,
     return 0;
 }
 
-/* --- looked up ------------------------------------------------------ */
+/* --- lookups -------------------------------------------------------- */
 
 int known_miss(struct journal *j, struct error *err, const char *what)
 {
 #ifdef THREAD_CHECKS
-    assert(what == NULL); /* what is read in a turn is wanted before it: see wants.c */
+    assert(what == NULL); /* a row was not wanted before the turn: see wants.c */
 #endif
     counter_add(&j->counts.missing_rows, 1);
     (void)error_set(&j->failure, ERR_BUSY, "the %s was not read before the turn", what);
@@ -225,7 +225,7 @@ int read_job(struct journal *j, struct str id, struct job_row *ret, struct error
     return 0;
 }
 
-/* Its id may be another's by now. */
+/* The id may belong to another job by now. */
 bool known_is_gone(const struct journal *j, struct str id, int64_t key)
 {
     const struct known_job *now = find_job(j, id);
@@ -286,7 +286,7 @@ int read_thread(struct journal *j, struct str id, struct thread_row *ret, struct
     return 0;
 }
 
-/* The texts are copied: gathering a change replaces those of the thread in memory. */
+/* The texts are copied, because gathering a change replaces those of the thread in memory. */
 int read_thread_by_key(struct journal *j, int64_t key, struct thread_row *ret)
 {
     int err = known_thread_row(j, key, ret);

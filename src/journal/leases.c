@@ -4,8 +4,8 @@
  *                 │ none
  *                 └──▶ waits (waiting.c) until a turn has one, or its time is over
  *
- * A request that names itself (request_id) and holds a job already gets the same one again: the
- * answer was lost, or the server was. */
+ * A request with a request_id that already holds a job gets the same job again: the first
+ * answer was lost, or the server was restarted. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -37,7 +37,7 @@ struct active_job *journal_leased_job(struct journal *j, struct journal_request 
         return NULL;
     else if (job != NULL && verdict == LEASE_LOST)
         say_lost(job, req);
-    return verdict == LEASE_HELD ? job : NULL; /* what is held has not ended */
+    return verdict == LEASE_HELD ? job : NULL; /* a held job has not ended */
 }
 
 int64_t active_job_lease_ms(const struct active_job *job)
@@ -79,7 +79,7 @@ struct active_job *journal_next_for(struct journal *j, const struct journal_requ
             if (runs_may_begin(job) && owner_has_room(job))
                 return job;
             active_job_dequeue(job);
-            active_job_enqueue(job); /* it is held, or waits for its thread */
+            active_job_enqueue(job); /* moves to its owner's queue, or waits for its thread */
         }
     }
     return NULL;
@@ -150,7 +150,7 @@ static bool is_for(const struct active_job *job, const struct journal_request *r
     return false;
 }
 
-/* The answer to this request was lost. */
+/* The first answer to this request was lost: gives the same job again. */
 static void give_again(struct active_job *job, struct journal_request *req)
 {
     if (job->stale)
@@ -166,7 +166,7 @@ static void give_again(struct active_job *job, struct journal_request *req)
 static bool give(struct journal *j, struct journal_request *req)
 {
     if (j->settling)
-        return false; /* nobody could hand it back */
+        return false; /* the journal stops: a job could not be returned any more */
     struct active_job *held = active_job_find_lease(j, req->work.request_id);
     struct active_job *job = held != NULL ? held : journal_next_for(j, req);
     if (job == NULL || !wants_of_lease_are_known(job))
@@ -217,7 +217,7 @@ static void answer(struct journal *j,
     *answered = req;
 }
 
-/* The oldest of those that name an agent with work. */
+/* The oldest request that names an agent with queued jobs. */
 static struct journal_request *next_to_serve(const struct journal *j)
 {
     struct journal_request *oldest = NULL;
@@ -232,8 +232,8 @@ static struct journal_request *next_to_serve(const struct journal *j)
     return oldest;
 }
 
-/* Comes to an end: whoever gets nothing has found that the queues of its agents have no job
- * that may begin, and has emptied them; or that its job is to be read first. */
+/* This loop ends: a request that gets no job has emptied the queues of its agents, since none
+ * of their jobs may begin; or is_late is set, because its job must be read first. */
 void journal_serve_leases(struct journal *j, struct journal_request **answered)
 {
     struct journal_request *req;

@@ -1,13 +1,13 @@
-/* The requests: which function does which, how the job of one is found, and how it is answered.
+/* The requests: the table of functions that execute them, how the job of a request is found,
+ * and how it is answered.
  *
- * A request is refused before it has written anything, so a refusal does not affect others.
- * What fails after that (memory, disk) fails the whole turn.
+ * A request is refused before it has written anything, so a refusal does not affect others.  A
+ * failure after that (memory, disk) fails the whole turn.
  *
- *     submit.c   a job begins              append.c     what its worker says of it
- *     leases.c   a worker gets it          checkpoints.c, items.c: what its worker writes
- * beside here       it is stopped, deleted    questions.c, threads.c, calls.c, assistants.c,
- *                                          channel.c: theirs
- */
+ * submit.c starts a job, leases.c gives it to a worker, append.c handles the worker's requests,
+ * checkpoints.c and items.c what a worker stores; this file cancels and deletes jobs;
+ * questions.c, threads.c, calls.c, assistants.c and channel.c have the requests of those
+ * names. */
 #include "ingest/fold.h"
 #include "jobs/job_scope.h"
 #include "journal/active_job.h"
@@ -36,7 +36,7 @@ void journal_wrote(struct journal *j, struct journal_request *req, int code)
     if (code == 0 || code == ERR_REFUSED || code == ERR_NOT_FOUND || code == ERR_TYPE ||
         code == ERR_TOO_LARGE)
         return;
-    if (!j->turn_failed) /* else it is known why */
+    if (!j->turn_failed) /* keep the first reason */
         j->failure = req->why;
     journal_broke(j, req, code);
 }
@@ -107,7 +107,7 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
     }
     if (job != NULL && !job->deleted && !job_state_is_final(job->state))
         return job;
-    if (job != NULL && !job->deleted) { /* it ended in this very turn */
+    if (job != NULL && !job->deleted) { /* it ended in this turn */
         refuse_ended(j, req, &job->row);
         return NULL;
     }
@@ -131,7 +131,7 @@ struct active_job *journal_job_of(struct journal *j, struct journal_request *req
     return job != NULL && suspects_refuse(job, req) ? NULL : job;
 }
 
-/* --- to stop a job, and to forget it ------------------------------------------ */
+/* --- stopping and deleting a job ---------------------------------------------- */
 
 int journal_stop_job(struct active_job *job, struct str reason)
 {
@@ -160,7 +160,7 @@ static void cancel(struct journal *j, struct journal_request *req)
     int err = 0;
 
     if (job == NULL) {
-        /* Cancelling what was cancelled is no error, however often. */
+        /* Cancelling a cancelled job again is not an error. */
         if (req->code == ERR_CLOSED && str_is(req->row->state, "cancelled"))
             req->code = 0;
         return;
@@ -184,7 +184,7 @@ int journal_remove_job(struct journal *j, struct active_job *job, const struct j
     int err = 0;
 
     if (job != NULL && job->row.set_aside != 0 && !job_state_is_final(job->state))
-        err = active_job_move(job, JOB_CANCELLED); /* its fold is not touched */
+        err = active_job_move(job, JOB_CANCELLED); /* without its fold: it crashed the server */
     else if (job != NULL && !job_state_is_final(job->state))
         err = active_job_finish(job, JOB_END_CANCELLED, STR("deleted"), STR_NONE);
     j->is_changed = true;
@@ -197,10 +197,10 @@ int journal_remove_job(struct journal *j, struct active_job *job, const struct j
         err = j->gone.error;
     }
     if (err == 0)
-        err = journal_end_chunk(j); /* its last records come before */
+        err = journal_end_chunk(j); /* its last records must be stored before */
     if (err == 0)
         err = gather_job_deletion(j, row->id, row->key, row->thread);
-    j->next_expire = j->now; /* its records go at once, as far as there is time for it */
+    j->next_expire = j->now; /* delete its records soon */
     return err;
 }
 
@@ -235,16 +235,16 @@ static void mark_published(struct journal *j, struct journal_request *req)
 /* --- the table --------------------------------------------------------------- */
 
 struct op {
-    /* One of three: what does it; */
+    /* One of three: executes the request; */
     void (*run)(struct journal *j, struct journal_request *req);
-    /* what does it to the job that it names, which has not ended; */
+    /* executes it on the job that it names, which has not ended; */
     void (*run_on)(struct active_job *job, struct journal_request *req);
-    /* or what does it, or lets it wait (true) and answers it later. */
+    /* or executes it, or lets it wait (true) and answers later. */
     bool (*wait)(struct journal *j, struct journal_request *req);
-    bool has_lease;  /* run_on: the caller must hold the job */
+    bool has_lease;  /* for run_on: the caller must hold the lease */
     bool is_workers; /* see journal_op_is_workers */
-    bool of_thread;  /* if it names a thread, the job must be a run of that */
-    bool is_silent;  /* it changes no job, and stores nothing */
+    bool of_thread;  /* if it names a thread, the job must be a run of that thread */
+    bool is_silent;  /* it changes no job and stores nothing */
 };
 
 static const struct op ops[JOURNAL_OP_MAX] = {

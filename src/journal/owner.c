@@ -1,10 +1,10 @@
-/* Owners of open jobs: how many each has, and which of them must wait for others.
+/* Owners of open jobs: how many jobs each has, and which of them must wait.
  *
- * A job says with how many others of its owner it may be at work (row.max_running).  One that
- * would be too many is held: it waits in its owner's own queue, so that lease requests do not
- * pass it every time.  As soon as one of the others is at work no longer, all that may begin
- * now go back to their agents' queues; those that were too many after all are held again when
- * their turn comes. */
+ * A job has a limit on how many of its owner's jobs may run at a time (row.max_running).  A job
+ * above the limit is held: it waits in its owner's own queue, so that lease requests do not
+ * have to skip it each time.  When a running job stops, all held jobs that may begin now return
+ * to their agents' queues; those that are still too many are held again when their turn
+ * comes. */
 #include "base/error.h"
 #include "journal/active_job.h"
 
@@ -72,7 +72,7 @@ void owner_release(struct owner *o)
         struct active_job *job = o->held.head.next;
 
         active_job_dequeue(job);
-        active_job_enqueue(job); /* or it is held again, behind the others */
+        active_job_enqueue(job); /* or is held again, after the others */
         if (job->next != NULL && !job->held)
             job->journal->queues[job->agent - job->journal->opt.agents].has_news = true;
     }

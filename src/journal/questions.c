@@ -1,13 +1,13 @@
-/* Questions to people: asked by a graph, answered from outside, or by time.
+/* Questions to people: asked by a graph, answered by a client, or expired.
  *
  *     job.interrupt ─▶ row ──reply──▶ answered ─┐
  *                       │                       ├─ none is open ─▶ job.resumed, queued
  *                       └──time──▶ its default ─┘
  *                                  or the job fails, or is cancelled
  *
- * A question may be answered as soon as its record is committed, while the worker that asked
- * is still finishing; the job goes on once it has.  The next lease brings the answers, and
- * every later one too, until the job asks again: a worker that was lost had not used them. */
+ * A question may be answered as soon as its record is committed, while the worker that asked is
+ * still finishing; the job resumes once it has finished.  The next lease has the answers, and
+ * so has every later one until the job asks again: a lost worker may not have used them. */
 #include "journal/active_job.h"
 
 #include "base/json.h"
@@ -17,11 +17,11 @@
 
 #include <stdio.h>
 
-#define CLOSED_BY "another run" /* in the place of who has answered */
+#define CLOSED_BY "another run" /* instead of the name of who answered */
 
 enum { MAX_EXPIRES_S = 1000 * 1000 * 1000 };
 
-/* --- news -------------------------------------------------------------------- */
+/* --- changes ----------------------------------------------------------------- */
 
 void questions_forget(struct active_job *job)
 {
@@ -29,7 +29,7 @@ void questions_forget(struct active_job *job)
     job->last_question = NULL;
 }
 
-/* For readers of the system topic; without memory the change is lost. */
+/* For readers of the system topic; the change is lost when memory runs out. */
 static void tell(struct active_job *job,
                  const struct question_row *row,
                  enum question_state state)
@@ -51,7 +51,7 @@ static void tell(struct active_job *job,
 
 /* --- asking ------------------------------------------------------------------ */
 
-/* What the value of an interrupt says about its answer: expires_in, on_expiry, default,
+/* Reads what an interrupt's value says about its answer: expires_in, on_expiry, default,
  * schema.  Texts are put into @b. */
 static void read_terms(const yyjson_val *value, struct question_row *row, struct buf *b)
 {
@@ -83,7 +83,7 @@ static void bring_forward(struct active_job *job, int64_t expires)
         job->row.answer_by = expires;
 }
 
-/* All that a job has asked. */
+/* All questions of a job. */
 struct questions {
     struct arena *mem;
     struct question_row *rows;
@@ -93,8 +93,8 @@ struct questions {
 
 static int load(struct journal *j, int64_t key, struct arena *mem, struct questions *ret);
 
-/* The answer to the same question of an attempt that was lost before it could use it: nobody
- * shall have to give it again. */
+/* A lost attempt asked the same question and did not use the answer: uses it again, so that
+ * nobody has to repeat it. */
 static int answer_again(struct active_job *job, const struct question_row *row)
 {
     struct journal *j = job->journal;
@@ -115,21 +115,21 @@ static int answer_again(struct active_job *job, const struct question_row *row)
     return err;
 }
 
-/* A question whose answers cannot be checked as its schema wants ends its job, when all of the
- * batch has been taken in (live_follow_fold). */
+/* If answers cannot be checked against a question's schema, its job fails when all of the batch
+ * is stored (active_job_follow_fold). */
 static bool is_checkable(struct active_job *job, const struct question_row *row)
 {
     struct json_schema_problem problem;
 
     if (row->schema.p == NULL || json_schema_usable(row->schema, &problem) || problem.no_memory)
-        return true; /* without memory its answers are checked all the same */
+        return true; /* out of memory: answers will be checked anyway */
     (void)error_set(&job->journal->bad_question, ERR_TYPE,
                     "the schema of question %.*s cannot be used: %s",
                     STR_ARG(str_head(row->id, 60)), problem.text);
     return false;
 }
 
-/* What it asks now is all that it has asked. */
+/* Before the job's first question: the store has none, which need not be read. */
 static void note_first(struct active_job *job)
 {
     if (!active_job_has_asked(job))
@@ -139,7 +139,7 @@ static void note_first(struct active_job *job)
 void questions_paused(struct active_job *job)
 {
     note_first(job);
-    job->journal->is_changed = true; /* its end is another */
+    job->journal->is_changed = true; /* it will end otherwise: requests must be checked again */
 }
 
 int questions_asked(struct active_job *job, const struct record *rec)
@@ -177,7 +177,7 @@ int questions_asked(struct active_job *job, const struct record *rec)
     return err == 0 && job->row.attempt > 1 ? answer_again(job, &row) : err;
 }
 
-/* --- all that a job has asked ------------------------------------------------ */
+/* --- all questions of a job -------------------------------------------------- */
 
 static bool grow(struct questions *q)
 {
@@ -222,9 +222,9 @@ static size_t count_open(const struct questions *q)
     return n;
 }
 
-/* --- going on ---------------------------------------------------------------- */
+/* --- resuming ---------------------------------------------------------------- */
 
-/* A run that starts again asks again: closes the open questions. */
+/* Closes the open questions: a run that starts again asks them again. */
 static int close_open(struct active_job *job, const struct questions *q)
 {
     struct journal *j = job->journal;
@@ -258,9 +258,9 @@ int questions_passed(struct active_job *job, const struct record *rec)
     return err;
 }
 
-/* No worker has stopped for this pause: the next lease is what it would have been without it, a
- * start or the answers that nobody has taken yet.  A row of an older server does not say where
- * the job was paused, but one that was never leased was in the queue. */
+/* Was it paused before a worker took it?  Then the next lease is as without the pause: a start,
+ * or the answers that no worker has got yet.  In rows of older versions pause_requested does
+ * not tell, but a job that was never leased was in the queue. */
 static bool was_paused_in_queue(const struct active_job *job)
 {
     return job->row.pause_requested < 0 || job->row.attempt == 0;
@@ -273,14 +273,14 @@ static int go_on(struct active_job *job)
     int err = active_job_fold(job, &fold);
 
     if (err == 0)
-        err = fold_resume(fold, j->now); /* which leads to questions_passed */
+        err = fold_resume(fold, j->now); /* calls questions_passed */
     if (err != 0)
         return err;
     active_job_change(job);
     if (!was_paused_in_queue(job))
         job->row.resumed = (int64_t)job->row.seq;
     job->row.pause_requested = job->row.answer_by = 0;
-    /* People may take their time. */
+    /* The time that people took does not count as run time. */
     if (job->row.run_seconds > 0 && job->row.started != 0)
         job->row.run_deadline = j->now + job->row.run_seconds * 1000;
     if (job->row.started == 0 && job->row.queue_deadline != 0 && job->agent != NULL)
@@ -406,8 +406,8 @@ void journal_expire_questions(struct active_job *job, struct journal_request *re
 
 /* --- answers ----------------------------------------------------------------- */
 
-/* The question that a reply is about: the last of its id; or without one the only one that is
- * open, else the last. */
+/* The question that a reply is about: the last one with its id; without an id the only open
+ * one, else the last. */
 static const struct question_row *find(const struct questions *q, struct str id)
 {
     const struct question_row *found = NULL;
@@ -418,7 +418,7 @@ static const struct question_row *find(const struct questions *q, struct str id)
     return found == NULL && str_absent(id) && q->n > 0 ? &q->rows[q->n - 1] : found;
 }
 
-/* For a job that has ended, or a question that was answered. */
+/* Refuses an answer to a job that has ended, or to a question that was answered. */
 static void refuse_late(struct journal_request *req, const struct question_row *row)
 {
     req->reply.expired = str_is(row->answered_by, "expiry") ||

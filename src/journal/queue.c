@@ -1,7 +1,7 @@
-/* Queues of jobs: each agent has a queue, and each owner one for jobs that may not
- * begin while so many others of the same owner are at work.  That one is in the order of their
- * submission: some are held as they come, and older ones only when their turn comes.  A run
- * that has to wait for its time, or for another of its thread, is in none. */
+/* Queues of jobs.  Each agent has a queue, and each owner has one for jobs that must wait
+ * because too many others of the owner are running.  An owner's queue is sorted by submission:
+ * some jobs are held when they are submitted, older ones only when their turn comes.  A run
+ * that waits for its time, or for another run of its thread, is in no queue. */
 #include "journal/active_job.h"
 
 void queue_init(struct queue *q)

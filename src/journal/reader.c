@@ -40,7 +40,7 @@ static int keep_header(struct record_reader *r, const struct record *rec, struct
     return err;
 }
 
-/* The header that a record names: one that was read before, or one from the store. */
+/* The header that a record refers to: from the cache, or from the store. */
 static int find_header(struct record_reader *r, uint64_t seq, const struct record **ret)
 {
     struct record *header = r->last_header, decoded;

@@ -21,8 +21,8 @@ struct record_reader {
 void record_reader_init(struct record_reader *r, struct store *s, int64_t key, struct str job);
 void record_reader_done(struct record_reader *r);
 
-/* What store_records hands out.  @ret is good until the next one.  A record that is damaged, or
- * whose header is, gives an error that record_is_damage knows. */
+/* Parses a record of store_records.  @ret is valid until the next call.  A damaged record, or
+ * one with a damaged header, gives an error for which record_is_damage is true. */
 int record_reader_read(struct record_reader *r,
                        uint64_t seq,
                        struct str stored,

@@ -1,8 +1,7 @@
-/* A request to the journal: a small header that all have, and what its operation takes and
- * gives.
+/* A request to the journal: a common header, and the parameters and results of its operation.
  *
- * The caller owns it, except between journal_post() and the answer.  Texts in are borrowed
- * until then, texts out are in its `mem`.  The members of an operation are marked `in` or
+ * The caller owns it, except between journal_post() and the answer.  Input texts are borrowed
+ * until then; output texts are in its `mem`.  The members of an operation are marked `in` or
  * `out`; ops.c has the table of all operations. */
 #ifndef JOURNAL_REQUEST_H
 #define JOURNAL_REQUEST_H
@@ -30,28 +29,29 @@ enum journal_op {
     /* Of jobs. */
     JOURNAL_SUBMIT,          /* submit → row */
     JOURNAL_CANCEL,          /* job (thread), stop → row */
-    JOURNAL_DELETE,          /* job (thread): cancelled if it is not final, then gone */
-    JOURNAL_RELEASE,         /* job: it is set aside no longer, and no suspect → row */
+    JOURNAL_DELETE,          /* job (thread): cancels it if it is not final, then deletes it */
+    JOURNAL_RELEASE,         /* job: no longer set aside, and not a suspect → row */
     JOURNAL_ANSWER_QUESTION, /* job, reply → row: answers to its questions */
     JOURNAL_PAUSE,           /* job: asks its worker to stop at the next step → row */
     JOURNAL_RESUME,          /* job → row */
-    JOURNAL_EXPIRE,          /* job: the time for its open questions is over → row */
-    JOURNAL_FEED, /* job, feed: what came over its channel.  No job: all that run are still
-                     being heard */
+    JOURNAL_EXPIRE,          /* job: expires its open questions → row */
+    JOURNAL_FEED, /* job, feed: lines from its channel.  Without a job: the channel is alive:
+                     renews the leases of all its running jobs */
 
-    /* Of workers: job and lease; `caller` must hold it.  LEASE and TAKE ask for work. */
+    /* Requests of workers: job and lease; `caller` must hold it.  LEASE and TAKE ask for
+     * work. */
     JOURNAL_LEASE,     /* work → row, or work.call; ERR_NOT_FOUND when none came */
     JOURNAL_APPEND,    /* append */
     JOURNAL_HEARTBEAT, /* → lease_ms, cancel, pause */
     JOURNAL_FINISH,    /* finish */
     JOURNAL_RETURN,    /* handed_back: returns the job without using up an attempt */
-    JOURNAL_LOSE,      /* finish: its worker is gone, as when a lease runs out */
+    JOURNAL_LOSE,      /* finish: its worker is lost, as when a lease runs out */
     JOURNAL_COUNT,     /* count: how many jobs wait */
-    JOURNAL_WORKERS,   /* → workers: who holds a lease, then who waits for one */
+    JOURNAL_WORKERS,   /* → workers: those that hold a lease, then those that wait for one */
 
-    /* Calls: short questions to workers (calls.c). */
-    JOURNAL_CALL, /* call (thread): answered when a worker has */
-    JOURNAL_TAKE, /* work → work.call, if one waits, else ERR_NOT_FOUND: of the server's own
+    /* Calls: short requests to workers (calls.c). */
+    JOURNAL_CALL, /* call (thread): answered when a worker has answered */
+    JOURNAL_TAKE, /* work → work.call, if one waits, else ERR_NOT_FOUND; for the server's own
                      processes */
     JOURNAL_ANSWER_CALL, /* answer */
 
@@ -60,31 +60,32 @@ enum journal_op {
     JOURNAL_THREAD_PATCH,
     JOURNAL_THREAD_COPY,
     JOURNAL_THREAD_DELETE, /* with all its runs */
-    JOURNAL_THREAD_THIN,   /* only its newest checkpoints stay */
+    JOURNAL_THREAD_THIN,   /* deletes all but the newest checkpoints */
 
-    /* What graphs store: thread, checkpoint; job and lease, or checkpoint.call: only while its
-     * caller holds that, and it is about the thread. */
+    /* Data of graphs: thread, checkpoint; with job and lease, or checkpoint.call: the caller
+     * must hold it, and it must be about the thread. */
     JOURNAL_CHECKPOINT_PUT,     /* of, channels */
     JOURNAL_CHECKPOINT_WRITES,  /* of, writes */
     JOURNAL_CHECKPOINT_STATE,   /* of, state, …: with a call, the thread shows it */
-    JOURNAL_CHECKPOINTS_HOLD,   /* writes nothing: may they be read? */
-    JOURNAL_CHECKPOINTS_DELETE, /* all of the thread */
-    /* item; with a job and lease: its owner's, only while its caller holds it. */
+    JOURNAL_CHECKPOINTS_HOLD,   /* writes nothing: checks whether they may be read */
+    JOURNAL_CHECKPOINTS_DELETE, /* all checkpoints of the thread */
+    /* item; with job and lease it belongs to the job's owner, and the caller must hold the
+     * lease. */
     JOURNAL_ITEM_PUT,
     JOURNAL_ITEM_DELETE,
-    JOURNAL_ITEM_TOUCH,       /* its time begins anew */
+    JOURNAL_ITEM_TOUCH,       /* restarts its time to live */
     JOURNAL_ASSISTANT_CREATE, /* assistant */
-    JOURNAL_ASSISTANT_PATCH,  /* one more version */
-    JOURNAL_ASSISTANT_CHOOSE, /* the version that counts */
+    JOURNAL_ASSISTANT_PATCH,  /* adds a version */
+    JOURNAL_ASSISTANT_CHOOSE, /* chooses the current version */
     JOURNAL_ASSISTANT_DELETE, /* with all its versions */
 
     JOURNAL_MARK_PUBLISHED, /* published: how far jobs are published to Redis */
-    JOURNAL_SETTINGS,       /* settings: in the place of those that there were */
+    JOURNAL_SETTINGS,       /* settings: replaces the current ones */
     JOURNAL_OP_MAX
 };
 
-/* Does a worker ask for it?  Then `caller` says who that is, else `job_scope` what it may see.
- */
+/* Is it a request of workers?  Then `caller` says who asks; else `job_scope` is what the caller
+ * may see. */
 bool journal_op_is_workers(enum journal_op op);
 
 /* --- jobs ---------------------------------------------------------------------- */
@@ -92,75 +93,78 @@ bool journal_op_is_workers(enum journal_op op);
 struct submit_request {
     /* In. */
     struct str id, agent, input; /* input: JSON */
-    bool is_new_id;              /* the server made the id: nobody else has it */
-    struct str owner;            /* absent: nobody's */
+    bool is_new_id;              /* the server made the id: it is unique */
+    struct str owner;            /* absent: none */
     struct str idempotency_key;  /* absent: none; unique */
-    struct str request_hash;     /* of the body that came with it */
+    struct str request_hash;     /* of the request's body */
     int64_t expiry_seconds;      /* how long it is kept after its end; 0: the default */
-    int64_t max_running;         /* jobs of its owner at work with which it may begin; 0: any */
-    int64_t max_jobs, max_queued; /* that its owner may have open, and queued; 0: no limit */
-    int64_t delay_ms;             /* it may not begin before */
-    /* Further jobs, made with this one or not at all; they are not answered. */
+    int64_t max_running; /* may begin only with fewer running jobs of its owner; 0: no limit */
+    int64_t max_jobs, max_queued; /* limits of the owner's open and queued jobs; 0: no limit */
+    int64_t delay_ms;             /* it may not begin earlier */
+    /* Further jobs, created together with this one or not at all; not answered separately. */
     struct journal_request *more;
-    /* Of a run of the thread of the header. */
+    /* For a run of the header's thread: */
     struct run_row run; /* with kwargs it is a run; also out */
-    struct str resume;  /* what it answers its thread's questions with: JSON; or absent */
-    bool makes_thread;  /* if there is none */
-    bool is_temporary;  /* the thread is new, its id the server's, and it goes with the run */
-    struct str asked;   /* the journal's: the thread's questions */
+    struct str resume;  /* answers to its thread's questions: JSON; or absent */
+    bool makes_thread;  /* creates the thread if it does not exist */
+    bool is_temporary;  /* the thread is new, with an id made by the server, and is deleted with
+                           the run */
+    struct str asked;   /* used by the journal: the thread's questions */
     /* Out. */
-    bool existed; /* the same request came before */
+    bool existed; /* the same request was made before */
 };
 
 struct cancel_request {
     struct str reason; /* in; absent: by user */
-    bool rolls_back;   /* in: as if the run had never been */
+    bool rolls_back;   /* in: also undoes what the run has changed */
     bool had_worker;   /* out: a worker had it */
 };
 
 /* An answer to a question of a job. */
 struct journal_reply {
-    struct str id;    /* of the question; absent: the only one that is open */
+    struct str id;    /* of the question; absent: the only open one */
     struct str value; /* JSON */
-    uint64_t seq;     /* the journal's: of the question */
+    uint64_t seq;     /* used by the journal: seq of the question */
 };
 
 /* ANSWER_QUESTION */
 struct reply_request {
     struct journal_reply *replies; /* in */
     size_t n_replies;
-    struct str who;   /* in: answers */
-    bool expired;     /* out: the question was, before the answer came */
-    struct str first; /* out, refused: the first answer */
+    struct str who;   /* in: who answers */
+    bool expired;     /* out: the question had expired before */
+    struct str first; /* out, when refused: the answer that was accepted */
 };
 
-/* A line that came over a job's channel (channel.c). */
+/* A line of a job's channel (channel.c). */
 struct journal_line {
-    struct str text;      /* behind the text of the line before, with a newline between */
+    struct str text;      /* directly after the previous line's text in memory, with a newline
+                             between */
     int64_t producer_seq; /* -1: none */
-    bool asks;            /* graph.interrupt, graph.paused: its last line before an answer */
-    bool ends;            /* job.done, job.failed */
+    bool asks;            /* graph.interrupt or graph.paused: its last line before an answer */
+    bool ends;            /* job.done or job.failed */
 };
 
-/* What became of events. */
+/* How many events were accepted. */
 struct events_taken {
     uint64_t accepted, rejected;
-    uint64_t repeated; /* FEED: lines, by their numbers.  APPEND: 1 when it was stored before */
-    uint64_t missing;  /* FEED: lines, by their numbers */
+    uint64_t repeated; /* FEED: duplicate lines, by their numbers.  APPEND: 1 when it was stored
+                          before */
+    uint64_t missing;  /* FEED: missing lines, by their numbers */
 };
 
 struct channel_request {
     const struct journal_line *lines; /* in */
     size_t n_lines;
-    struct str worker;         /* in: who speaks */
+    struct str worker;         /* in: the sender */
     struct str agent;          /* in; absent: an unknown job is ERR_NOT_FOUND */
     struct events_taken taken; /* out */
-    bool made;                 /* out: the job is new */
+    bool made;                 /* out: the job was created */
 };
 
 /* --- workers ------------------------------------------------------------------- */
 
-/* A call that a worker has got. */
+/* A call that was given to a worker. */
 struct taken_call {
     struct str id; /* absent: none */
     struct str agent, name, params;
@@ -169,21 +173,22 @@ struct taken_call {
 /* LEASE, TAKE */
 struct work_request {
     /* In. */
-    const struct str *agents; /* the first with work, starting at a different one each time */
+    const struct str *agents; /* takes from the first agent with work, starting at a different
+                                 one each time */
     size_t n_agents;
-    struct str worker;     /* who it is, for people */
-    struct str request_id; /* asking with the same one again gives the same lease, while
-                              it is held; absent: every request is a new one.  A call
-                              that the first one got waits again.  All callers share one name
-                              space: whoever asks for somebody else says for whom in it */
+    struct str worker;     /* its name, for people */
+    struct str request_id; /* asking again with the same id gives the same lease, while it is
+                              held; a call that the first request got waits again.  Absent:
+                              every request is new.  All callers share one namespace: include
+                              who asks */
     int64_t wait_ms;
-    bool takes_calls; /* a call may be the answer instead of a job */
+    bool takes_calls; /* may be answered with a call instead of a job */
     /* Out. */
     struct taken_call call;
-    struct str answers; /* {id: value, …} to go on with; absent: it is a start */
-    struct run_row run; /* of a run */
-    uint64_t number;    /* its place among all leases */
-    /* The journal's. */
+    struct str answers; /* {id: value, …} to resume with; absent: a start */
+    struct run_row run; /* if the job is a run */
+    uint64_t number;    /* increases with every lease */
+    /* Used by the journal: */
     int64_t deadline;
     struct lease_link *links; /* while it waits */
 };
@@ -197,17 +202,16 @@ struct append_request {
 /* FINISH; LOSE: error, error_type, details. */
 struct finish_request {
     enum job_end end;
-    bool interrupted;   /* not ended: it waits for an answer, or a pause to end */
-    bool end_of_stream; /* the process ended without an end of the job: decide by what is
-                           open */
+    bool interrupted;   /* not ended: it waits for an answer, or for the end of a pause */
+    bool end_of_stream; /* the process exited without ending the job: the open runs decide */
     struct str error, error_type;
     struct str details; /* of a failure, a JSON object; or absent */
-    struct str phase;   /* where it failed, a literal; absent: by what ran */
+    struct str phase;   /* where it failed, a literal; absent: derived from the open runs */
     struct str output;  /* JSON, or absent */
 };
 
 struct return_request {
-    uint64_t number; /* in: only unless a later one has got the same lease; 0: anyway */
+    uint64_t number; /* in: does nothing if a later request has got the same lease; 0: always */
 };
 
 struct count_request {
@@ -218,10 +222,10 @@ struct count_request {
 
 /* A worker that has a job, or waits for one. */
 struct journal_worker {
-    struct str worker; /* absent: it has not said who it is */
+    struct str worker; /* absent: it has no name */
     struct str *agents;
     size_t n_agents;
-    struct str job; /* absent: it waits */
+    struct str job; /* absent: it waits for one */
     int64_t attempt, lease_until;
     int64_t seen; /* its last sign of life */
 };
@@ -233,10 +237,10 @@ struct workers_request {
 
 /* --- calls --------------------------------------------------------------------- */
 
-/* Something that the params of a call name. */
+/* An id in the params of a call. */
 struct journal_named {
     struct str id;
-    bool is_thread; /* or a job without a thread, which has its own id for one; else a job */
+    bool is_thread; /* a thread, or a job without one, which uses its own id; else a job */
 };
 
 struct call_request {
@@ -244,25 +248,25 @@ struct call_request {
     struct str agent;
     struct str id, name, params; /* params: JSON */
     int64_t wait_ms;
-    const struct journal_named *named; /* within `job_scope`, or it is refused */
+    const struct journal_named *named; /* must be in `job_scope`, else it is refused */
     size_t n_named;
-    bool keeps; /* what was answered last will do when no worker is there */
+    bool keeps; /* a cached answer may be used when no worker is available */
     /* Out. */
     struct str output, error; /* output: JSON; one of them is absent */
-    /* The journal's. */
-    bool is_taken; /* a worker has it */
+    /* Used by the journal: */
+    bool is_taken; /* a worker has taken it */
     bool is_answered;
-    struct str taker;      /* whose it is, as the holder of a lease */
-    struct str request_id; /* what the taker asked with */
+    struct str taker;      /* the worker, as the holder of a lease */
+    struct str request_id; /* request_id of the worker's request */
     uint64_t number;       /* of the taker's request */
-    int64_t taken;         /* since */
+    int64_t taken;         /* when */
     int64_t deadline;
 };
 
 struct answer_request {
     struct str id;            /* of the call */
-    struct str output, error; /* neither: it is handed back */
-    uint64_t number;          /* handed back: of the request that got it */
+    struct str output, error; /* neither: it is returned */
+    uint64_t number;          /* when returned: number of the request that got it */
 };
 
 /* --- threads and what graphs store --------------------------------------------- */
@@ -271,23 +275,23 @@ struct thread_request {
     struct thread_row row; /* in: CREATE: owner, metadata, …; PATCH: metadata and ttl_ms, to be
                               changed; COPY: owner.  Out: the thread */
     struct str copy;       /* COPY, in: the id of the copy */
-    bool if_absent;        /* CREATE, in: one that is there is fine */
+    bool if_absent;        /* CREATE, in: an existing one is no error */
     bool existed;          /* CREATE, out */
 };
 
-/* What a graph saves of a thread. */
+/* A checkpoint of a thread, or a part of it. */
 struct checkpoint_request {
-    struct str call;          /* in: of the call that it answers; absent: `job` is its own */
+    struct str call; /* in: id of the call that it answers; absent: it works on `job` */
     struct checkpoint_row of; /* in: PUT: all but thread and run; else ns and id */
     struct channel_row *channels;
     size_t n_channels;
     struct write_row *writes;
     size_t n_writes;
     struct str state; /* JSON */
-    /* Of the state, for the thread: */
+    /* Parts of the state, for the thread's row: */
     struct str values;     /* JSON; absent: none */
     struct str interrupts; /* JSON: {task: [interrupt, …], …} */
-    bool is_waiting;       /* some node has still to run */
+    bool is_waiting;       /* some node has not run yet */
 };
 
 struct item_request {
@@ -300,15 +304,15 @@ struct assistant_request {
     struct assistant_row row; /* in: CREATE: all; PATCH: id, and what is to change; CHOOSE: id
                                  and version; DELETE: id.  Out but DELETE: the one that counts
                                */
-    bool if_absent;           /* CREATE, in: one that is there is fine */
+    bool if_absent;           /* CREATE, in: an existing one is no error */
 };
 
 /* --- the server's own ---------------------------------------------------------- */
 
-/* How far one job is published. */
+/* How far one job is published to Redis. */
 struct journal_mark {
-    int64_t key;       /* the job's */
-    int64_t published; /* the last record that was; -1: it needs no more */
+    int64_t key;       /* of the job */
+    int64_t published; /* the last published record; -1: nothing more to publish */
 };
 
 struct publish_request {
@@ -319,31 +323,33 @@ struct publish_request {
 /* --- the request --------------------------------------------------------------- */
 
 struct journal_request {
-    struct journal_request *next; /* the journal's */
-    struct loop_call loop_call;   /* answered after the commit; it is the caller's again */
+    struct journal_request *next; /* used by the journal */
+    struct loop_call loop_call;   /* answered after the commit; then the caller owns the request
+                                     again */
     struct arena mem;             /* for the texts of the answer */
     enum journal_op op;
 
-    /* In: what it is about, and who asks. */
+    /* In: the subject, and the caller. */
     struct str job;
-    struct str thread;  /* absent: none.  Of CANCEL, DELETE: the job must be a run of it */
-    int64_t thread_key; /* the journal's */
-    struct lease_shown lease;          /* its key: an id that is used again is another job */
-    struct lease_caller caller;        /* who leases jobs and works on them */
+    struct str thread;  /* absent: none.  For CANCEL and DELETE: the job must be a run of it */
+    int64_t thread_key; /* used by the journal */
+    struct lease_shown lease;          /* with the job's key: a reused id is another job */
+    struct lease_caller caller;        /* for requests of workers */
     const struct job_scope *job_scope; /* jobs outside of it are not found; NULL: all */
-    atomic_bool withdrawn;             /* LEASE, CALL: the caller has gone; set by its thread */
+    atomic_bool withdrawn; /* LEASE, CALL: the caller has disconnected; set by its thread */
 
-    /* Out, of workers' operations on a job. */
+    /* Out, for requests of workers about a job. */
     bool cancel;      /* stop the work */
     bool pause;       /* stop at the next step, and finish as interrupted */
-    int64_t lease_ms; /* LEASE: too */
+    int64_t lease_ms; /* also for LEASE */
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
      * ERR_LIMIT (max_jobs, max_queued). */
     int code;
     struct error why;
-    struct job_row *row; /* the job, in `mem`; NULL: it was not found, or nobody asks for it */
+    struct job_row *row; /* the job, in `mem`; NULL: not found, or the operation does not return
+                            it */
 
     union {
         struct submit_request submit;
@@ -363,27 +369,28 @@ struct journal_request {
         struct item_request item;
         struct assistant_request assistant;
         struct publish_request published;
-        const struct journal_settings *settings; /* borrowed, with all it names, to the end */
+        const struct journal_settings *settings; /* borrowed, with all that it points to, as
+                                                    long as the journal */
     };
 };
 
 _Static_assert(sizeof(struct journal_request) <= 800, "a request is small: see request.h");
 
-/* Its answers come to @answered on the loop of @home; see loop/loop_call.h. */
+/* @answered gets its answers on the loop of @home; see loop/loop_call.h. */
 void journal_request_init(struct journal_request *req,
                           struct mailbox *home,
                           void *owner,
                           void (*answered)(struct loop_call *call));
 /* Not while it is pending. */
 void journal_request_done(struct journal_request *req);
-/* @req, as an empty request of that kind; what the last answer held is gone. */
+/* Makes @req an empty request of that kind; frees the last answer. */
 struct journal_request *journal_request_begin(struct journal_request *req, enum journal_op op);
 static inline struct journal_request *journal_request_of(struct loop_call *call)
 {
     return container_of(call, struct journal_request, loop_call);
 }
-/* Makes a LEASE that got a job, or a call, the request that hands it back; one that is that
- * already stays as it is. */
+/* Turns a LEASE that got a job or a call into the request that returns it; does nothing if it
+ * is one already. */
 void journal_request_hand_back(struct journal_request *req);
 
 #endif

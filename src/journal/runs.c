@@ -1,11 +1,11 @@
-/* Runs of threads that have not ended: whose turn it is, and what a run changes in its thread.
+/* Open runs of threads: which one may run, and what a run changes in its thread.
  *
  *     run 1 ──────running──────▶ ended
  *     run 2      queued, in no queue ─┴─▶ in its agent's queue ──▶ running
  *
- * Of a thread's runs one is at work at a time, in the order of their ordinals; one that is not
- * to begin yet lets others pass.  A run that has to wait is in no queue, and enters one when
- * another ends, or when its time has come.
+ * One run of a thread runs at a time, in the order of their ordinals; a run that may not begin
+ * yet (not_before) lets others pass.  A run that must wait is in no queue, and enters one when
+ * another run ends, or when its time has come.
  *
  * What a thread shows (status, values, questions) is written in the transaction of the run
  * that changed it. */
@@ -16,9 +16,9 @@
 
 #include <stdlib.h>
 
-/* --- whose turn it is -------------------------------------------------------- */
+/* --- which run may begin ----------------------------------------------------- */
 
-/* A number of the store: nobody outside chooses it. */
+/* Not keyed with the random key: the store makes these numbers, so nobody can choose them. */
 static struct key key_of_thread(int64_t thread)
 {
     return (struct key){ (uint64_t)thread * 0x9E3779B97F4A7C15u, (uint64_t)thread };
@@ -77,7 +77,8 @@ int thread_keep_row(struct thread *t, const struct thread_row *row)
     forget_row(t);
     t->row = copy;
     t->has_row = true;
-    (void)table_put(&j->threads, table_key(&j->threads, 0, copy.id), t); /* else not by its id
+    (void)table_put(&j->threads, table_key(&j->threads, 0, copy.id), t); /* without memory it is
+                                                                            not found by its id
                                                                           */
     return 0;
 }
@@ -145,7 +146,7 @@ static bool is_early(const struct active_job *job)
     return job->row.not_before > job->journal->now;
 }
 
-/* Does @other stand in the way of @job? */
+/* Must @job wait for @other? */
 static bool comes_before(const struct active_job *other, const struct active_job *job)
 {
     if (other == job || job_state_is_final(other->state))
@@ -170,7 +171,7 @@ void runs_release(struct active_job *job)
     if (job->state != JOB_QUEUED || job->next != NULL || job->agent == NULL || job->stale ||
         job->deleted || job->row.set_aside != 0 || !runs_may_begin(job))
         return;
-    /* From now on it waits for a worker. */
+    /* Its time in the queue begins now. */
     if (job->row.started == 0 && job->row.queue_deadline != 0) {
         job->row.queue_deadline = job->journal->now + job->agent->queue_ms;
         active_job_change(job);
@@ -180,9 +181,9 @@ void runs_release(struct active_job *job)
     job->queue_news = true;
 }
 
-/* --- what it leaves ---------------------------------------------------------- */
+/* --- changes of the thread --------------------------------------------------- */
 
-/* A question is not part of the state, though some senders put it there. */
+/* Removes interrupts, which some senders put into the state. */
 static int store_values(struct active_job *job, struct str values)
 {
     struct journal *j = job->journal;
@@ -207,8 +208,8 @@ static int store_values(struct active_job *job, struct str values)
     return err;
 }
 
-/* The whole state, as a part; or as the output of a graph that sends none.  Absent: it has
- * none. */
+/* The whole state, from an event of its own; or the output of a graph that sends none.  Absent:
+ * the record has no state. */
 static struct str values_of(const struct active_job *job, const struct record *rec)
 {
     const struct run_info *info = record_info(rec);
@@ -233,14 +234,14 @@ int runs_saw(struct active_job *job, const struct record *rec)
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
-/* What a run has asked: by the tasks that ask, as far as the state that was saved last knows
- * them; else each by its own id. */
+/* The questions of a run, by the tasks that ask them, if the last saved state has these tasks;
+ * else by their own ids. */
 struct questions_out {
-    struct buf b;       /* by their ids */
-    struct buf by_task; /* all that the state has */
-    yyjson_val *tasks;  /* of the state; NULL: there is none */
+    struct buf b;       /* all questions, by their ids */
+    struct buf by_task; /* those that the state has, by task */
+    yyjson_val *tasks;  /* of the state; NULL: no state */
     size_t n;
-    bool is_strange; /* the state does not have one of them */
+    bool is_strange; /* the state does not have one of the questions */
 };
 
 static bool asks(const yyjson_val *tasks, struct str id)
@@ -289,7 +290,7 @@ static int put_question(void *arg, const struct question_row *row)
     return 0;
 }
 
-/* Into the journal's reader. */
+/* Parses the tasks; the result is in the journal's reader. */
 static int read_tasks(struct active_job *job, struct questions_out *q)
 {
     struct journal *j = job->journal;
@@ -305,7 +306,7 @@ static int read_tasks(struct active_job *job, struct questions_out *q)
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
-/* {task: [{id, value}, …], …} of what the run has asked. */
+/* Writes the questions of the run: {task: [{id, value}, …], …}. */
 static int put_questions(struct active_job *job, struct questions_out *q, struct str *ret)
 {
     struct journal *j = job->journal;
@@ -363,9 +364,9 @@ static int update_thread(struct active_job *job, struct str interrupts, struct s
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
-/* --- a run that never was ---------------------------------------------------- */
+/* --- rollback ---------------------------------------------------------------- */
 
-/* What it has saved goes. */
+/* Deletes the checkpoints that the run has saved. */
 static int forget_saved(struct active_job *job)
 {
     struct journal *j = job->journal;
@@ -377,7 +378,7 @@ static int forget_saved(struct active_job *job)
     return err == ERR_NOT_FOUND ? 0 : err; /* the thread is being deleted */
 }
 
-/* The thread gets the values back that it had before the run. */
+/* Restores the values that the thread had before the run. */
 static int restore_values(struct active_job *job)
 {
     struct journal *j = job->journal;
@@ -385,7 +386,7 @@ static int restore_values(struct active_job *job)
     struct str stored = STR_NONE;
 
     if (job->row.values_seq == 0)
-        return 0; /* nothing to take back */
+        return 0; /* it changed none */
     int err = read_values(job, &stored);
     if (err == 0 && !str_absent(stored))
         err = record_decode(&j->reader, stored, &rec, &j->failure);
@@ -393,13 +394,13 @@ static int restore_values(struct active_job *job)
     if (err == 0 && !str_absent(values)) {
         struct arena mem;
 
-        arena_init(&mem); /* storing uses the reader's memory again */
+        arena_init(&mem); /* copied: storing reuses the reader's memory */
         err = arena_copy(&mem, values, &values) ? store_values(job, values) : ERR_NOMEM;
         arena_done(&mem);
     } else if (err == 0) {
         err = gather_thread_values(j, job->row.thread, STR_NONE);
     }
-    return err == ERR_NOT_FOUND ? 0 : err; /* nothing is left of the thread */
+    return err == ERR_NOT_FOUND ? 0 : err; /* the thread is deleted */
 }
 
 int runs_ended(struct active_job *job)

@@ -1,8 +1,8 @@
-/* How a job begins: from a request to a row, a live job and its first record.
+/* Submits a job: makes its row, its active job and its first record.
  *
- * A request that was made before, by its Idempotency-Key, is answered with the job that it made
- * then.  A run of a thread is entered there first (threads.c), which may stop or refuse others.
- */
+ * A repeated request, by its Idempotency-Key, is answered with the job that it created before.
+ * A run of a thread enters its thread first (threads.c), which may cancel other runs or refuse
+ * this one. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -61,7 +61,7 @@ static struct job_row row_of(const struct journal *j,
     };
 }
 
-/* @n: of those that have not ended, or that wait. */
+/* @n: the number of open, or of queued, jobs. */
 static void refuse_number(struct journal_request *req,
                           uint64_t n,
                           uint64_t n_new,
@@ -79,7 +79,7 @@ static void refuse_number(struct journal_request *req,
             (unsigned long long)n, what, (unsigned long long)n_new, (long long)most);
 }
 
-/* Together with those that are made with it. */
+/* Counts the jobs in `more` too. */
 static bool has_too_many(const struct journal *j, struct journal_request *req)
 {
     const struct owner *o = owner_find(j, req->submit.owner);
@@ -160,7 +160,8 @@ void journal_submit(struct journal *j, struct journal_request *req)
         submit_one(j, r);
         if (r->code == 0)
             continue;
-        /* Hardly anything is left that could refuse it: take back the whole turn. */
+        /* Almost nothing can be refused at this point: fail the whole turn, so that no job is
+         * created. */
         (void)error_set(&j->failure, r->code, "%.200s", r->why.text);
         journal_broke(j, req, r->code);
     }

@@ -1,18 +1,18 @@
-/* Jobs over which the server has crashed.
+/* Jobs that the server was folding when it crashed.
  *
  *     fold(J) ──crash──▶ start: J is a suspect ──▶ fold(J) ──crash──▶ start: J is set aside
  *                                    │                                      │
  *                                    └── an hour without a crash over it    └── release
  *
- * While a job is folded, its key is in the breadcrumb, a page that outlives the process.  A
- * start that finds one there stores that the job is a suspect before it folds anything.  When
- * that happens a second time within SUSPECT_MS, the job is set aside: it can be read and
- * deleted, everything else that would fold it is refused, and it is in no queue.  So one job
- * causes at most two crashes, and other jobs go on. */
+ * While a job is folded, its key is in the breadcrumb, a memory page that survives the process.
+ * If the server finds a key there at its start, it stores that the job is a suspect before it
+ * folds anything.  When that happens a second time within SUSPECT_MS, the job is set aside: it
+ * can be read and deleted, but requests that would fold it are refused, and it is in no queue.
+ * So one job causes at most two crashes, and other jobs continue. */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
-enum { SUSPECT_MS = 60 * 60 * 1000 }; /* a crash that comes later is no loop */
+enum { SUSPECT_MS = 60 * 60 * 1000 }; /* a later crash does not count as a crash loop */
 
 #define WHY JOURNAL_SET_ASIDE_WHY
 
@@ -41,7 +41,7 @@ void suspects_take(struct journal *j, struct job_row *row)
     }
     if (row->set_aside == 0)
         return;
-    /* Its worker has lost it with the crash, and its slot is free. */
+    /* Its worker lost it in the crash, and its slot is free. */
     row->lease_until = 0;
     row->worker = row->request_id = STR_NONE;
 }
@@ -69,7 +69,8 @@ static void tell(const struct journal *j, const struct active_job *job, struct s
         events->suspected(events->arg, job->row.id, job->row.set_aside != 0, why);
 }
 
-/* What cannot be stored is set aside until the next start, so that no crash goes uncounted. */
+/* Stores it.  If that fails, the job stays set aside until the next start, so that a further
+ * crash cannot go uncounted. */
 static void note(struct journal *j, struct active_job *job)
 {
     struct error err = { 0 };
@@ -129,12 +130,11 @@ void journal_release(struct journal *j, struct journal_request *req)
 
     if (job == NULL || job->deleted || job->stale || job_state_is_final(job->state) ||
         !journal_is_visible(req, &job->row)) {
-        (void)journal_find_job(j, req); /* which says why not */
+        (void)journal_find_job(j, req); /* sets the reason */
         return;
     }
     bool was_aside = job->row.set_aside != 0;
-    active_job_change(job); /* before the first change, so that a turn that fails takes it back
-                             */
+    active_job_change(job); /* before the first change, so that a failed turn reloads the job */
     active_job_set_aside(job, 0);
     job->row.crashed = 0;
     int err = store_batch_suspect(&j->batch, job->row.key, 0, 0);

@@ -12,12 +12,12 @@
 
 enum {
     EXPIRE_EVERY_MS = 1000,
-    EXPIRE_AGAIN_MS = 600000 /* after one that could not be deleted: every turn would fail */
+    EXPIRE_AGAIN_MS = 600000 /* retry after a failed deletion: else every turn would fail */
 };
 
 /* --- threads ----------------------------------------------------------------- */
 
-/* 0, ERR_NOT_FOUND, or what was refused. */
+/* 0, ERR_NOT_FOUND, or the code of a refusal. */
 static int find(struct journal *j,
                 struct journal_request *req,
                 struct str id,
@@ -46,8 +46,8 @@ bool journal_thread_of(struct journal *j,
     return err == 0;
 }
 
-/* What a job without a thread saves stands under its own id, so no thread may have it.  Looked
- * at before anything is written. */
+/* A job without a thread saves its checkpoints under its own id, so no thread may have that id.
+ * Checked before anything is written. */
 bool jobs_have(struct journal *j, struct journal_request *req, struct str id)
 {
     struct job_row row;
@@ -104,7 +104,7 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
     }
     if (err == ERR_NOT_FOUND && jobs_have(j, req, row.id))
         return;
-    if (err == ERR_NOT_FOUND) /* it may exist, and be hidden from the caller */
+    if (err == ERR_NOT_FOUND) /* it may exist, but be invisible to the caller */
         err = read_thread(j, row.id, &there, &req->why);
     if (err == 0) {
         refuse(req, ERR_REFUSED, "Thread with ID %.*s already exists",
@@ -155,7 +155,7 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
     row.created = row.updated = j->now;
     row.n_runs = 0;
     row.is_temporary = 0;
-    if (str_is(row.status, "busy")) /* no run of it is the copy's */
+    if (str_is(row.status, "busy")) /* the copy has no runs */
         row.status = STR("idle");
     int err = gather_new_thread(j, &row);
     if (err == 0)
@@ -168,7 +168,7 @@ void journal_thread_copy(struct journal *j, struct journal_request *req)
     req->code = 0;
 }
 
-/* One that there was before the turn, which may have deleted it. */
+/* Deletes a run that existed before the turn; the turn may have deleted it already. */
 static int remove_run(struct journal *j, const struct known_run *run, int64_t thread)
 {
     struct active_job *job = active_job_find(j, run->id);
@@ -179,7 +179,7 @@ static int remove_run(struct journal *j, const struct known_run *run, int64_t th
     return is_gone ? 0 : journal_remove_job(j, job, &row);
 }
 
-/* With its runs, and all that they have saved. */
+/* Deletes the thread with its runs and all their checkpoints. */
 static int remove_thread(struct journal *j, struct str id, int64_t key)
 {
     const struct known_run *run = NULL;
@@ -189,16 +189,16 @@ static int remove_thread(struct journal *j, struct str id, int64_t key)
         err = remove_run(j, run, key);
     for (struct active_job *job = runs_first(j, key); err == 0 && job != NULL;
          job = job->next_run)
-        if (!job->deleted) /* it came in this turn */
+        if (!job->deleted) /* it was created in this turn */
             err = journal_remove_job(j, job, &job->row);
     if (err == 0)
         err = gather_thread_forgetting(j, id);
     if (err == 0)
-        err = gather_thread_deletion(j, key); /* or it has gone with its run */
+        err = gather_thread_deletion(j, key); /* no error if it was deleted with its run */
     return err;
 }
 
-/* This turn may have changed it. */
+/* Checks again, because this turn may have changed the thread. */
 static bool is_expired(const struct journal *j, const struct known_thread *t)
 {
     return t->is_there && t->row.ttl_ms > 0 && t->row.updated + t->row.ttl_ms <= j->now &&
@@ -239,7 +239,7 @@ void journal_thread_thin(struct journal *j, struct journal_request *req)
     struct thread_row row;
 
     if (journal_thread_of(j, req, req->thread, &row))
-        journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id)); /* the newest stays
+        journal_wrote(j, req, store_batch_thread_thin(&j->batch, row.id)); /* keeps the newest
                                                                             */
 }
 
@@ -257,7 +257,7 @@ bool threads_may_enter(struct journal *j,
     int err = req->submit.is_temporary ? ERR_NOT_FOUND : find(j, req, req->thread, ret_thread);
 
     req->code = 0;
-    /* It may exist, and be hidden from the caller. */
+    /* It may exist, but be invisible to the caller. */
     if (err == ERR_NOT_FOUND && req->submit.makes_thread && !req->submit.is_temporary &&
         (jobs_have(j, req, req->thread) || threads_have(j, req, req->thread)))
         return false;
@@ -280,7 +280,7 @@ bool threads_may_enter(struct journal *j,
     for (const struct active_job *job = runs_first(j, ret_thread->key); job != NULL;
          job = job->next_run) {
         if (is_open(job) && suspects_refuse(job, req))
-            return false; /* it cannot be stopped */
+            return false; /* it cannot be cancelled */
         if (is_open(job) && str_is(req->submit.run.strategy, "reject")) {
             refuse(req, ERR_TYPE, "%s", BUSY);
             return false;
@@ -289,7 +289,7 @@ bool threads_may_enter(struct journal *j,
     return true;
 }
 
-/* Cancels runs of the thread, as the new run's multitask strategy asks for. */
+/* Cancels runs of the thread, as the new run's multitask strategy requires. */
 static int make_room(struct journal *j, struct str strategy, const struct thread_row *thread)
 {
     bool rolls_back = str_is(strategy, "rollback");
@@ -310,7 +310,7 @@ static int make_room(struct journal *j, struct str strategy, const struct thread
     return err;
 }
 
-/* Whose graph was run last is said by the thread itself. */
+/* Stores in the thread's metadata which graph ran last. */
 static int note_graph(struct journal_request *req, struct thread_row *row, struct str graph)
 {
     struct buf over;
@@ -349,8 +349,8 @@ int threads_enter(struct journal *j,
     return gather_thread(j, thread);
 }
 
-/* The ids of the questions in @asked, {task: [{id, value}, …], …}, as a JSON list; with @resume
- * only those that it names.  Returns how many. */
+/* Writes the ids of the questions in @asked, {task: [{id, value}, …], …}, as a JSON list; with
+ * @resume only those that it names.  Returns how many. */
 static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)asked);
@@ -373,7 +373,7 @@ static size_t put_asked(struct buf *b, const yyjson_val *asked, const yyjson_val
     return n;
 }
 
-/* Those of the thread's questions that are answered: by their ids, or all. */
+/* The thread's questions that are answered: by their ids, or all. */
 static void put_answered(struct buf *b, const yyjson_val *asked, const yyjson_val *resume)
 {
     size_t at = b->n;

@@ -5,9 +5,9 @@
 
 enum {
     LOOK_EVERY_MS = 250,
-    AWAY_MS = 2000, /* from turn to turn: longer than it takes anybody who is not stopped */
+    AWAY_MS = 2000, /* between two turns: a longer gap means that the process was suspended */
     EXPIRE_EVERY_MS = 10000,
-    EXPIRE_MORE_MS = 10, /* while there is more of it than */
+    EXPIRE_MORE_MS = 10, /* while there is more to delete than */
     EXPIRE_ROWS = 500
 };
 
@@ -23,7 +23,7 @@ static bool has_come(const struct journal *j, int64_t time)
     return time != 0 && j->now >= time;
 }
 
-/* May look_at() do anything? */
+/* Would look_at() do anything? */
 static bool is_due(const struct journal *j, const struct active_job *job)
 {
     const struct job_row *row = &job->row;
@@ -60,7 +60,7 @@ static int look_at(struct journal *j, struct active_job *job)
     char why[96];
 
     if (job->deleted || job_state_is_final(job->state))
-        return 0; /* it ended in this very turn */
+        return 0; /* it ended in this turn */
     if (job->row.set_aside != 0)
         return 0;
     if (job->damaged != 0) {
@@ -97,7 +97,7 @@ static int look_at(struct journal *j, struct active_job *job)
     return 0;
 }
 
-/* What is ended here has a worker that does not know: it is told to stop. */
+/* If this ends a running job, its worker does not know: it is told to stop. */
 static void look_once(struct journal *j, struct active_job *job)
 {
     bool was_running = job->state == JOB_RUNNING;
@@ -125,7 +125,7 @@ bool journal_look_at_time(struct journal *j)
     return is_time;
 }
 
-/* In a transaction of its own: what it meets in old rows is no concern of today's jobs. */
+/* In a transaction of its own, so that a problem with old rows does not affect current jobs. */
 void journal_expire(struct journal *j)
 {
     struct error err;

@@ -1,6 +1,6 @@
-/* Lease requests that wait for a job: all of them in the order in which they came, and for each
- * agent those that name it, in the same order.  A commit that brings work to one agent looks at
- * that agent's list only, however many workers of other agents wait.
+/* Lease requests that wait for a job: a list of all in the order of arrival, and for each agent
+ * a list of those that name it, in the same order.  A commit with work for one agent only
+ * searches that agent's list, however many workers of other agents wait.
  *
  * A request has a link for each list it is in, in its own memory: the first is for all, the
  * others are for the agents that it names.  The link of an agent that is not configured is in
@@ -133,5 +133,5 @@ void waiting_set_rings(struct journal *j, struct lease_link *rings)
     free(j->agent_leases);
     j->agent_leases = rings;
     for (struct journal_request *r = waiting_first(j); r != NULL; r = waiting_after(j, r))
-        enter(j, r); /* overwrites links into the old rings */
+        enter(j, r); /* replaces links into the old rings */
 }

@@ -35,7 +35,7 @@ static void want(struct journal *j, const struct store_want *w)
     all->list[all->n++] = *w;
 }
 
-/* Is it known, or wanted already? */
+/* Is it known, or already wanted? */
 static bool is_known(struct journal *j, struct key k)
 {
     bool is_there = table_get(&j->known.rows, k) != NULL;
@@ -44,7 +44,8 @@ static bool is_known(struct journal *j, struct key k)
     return is_there || j->wanted.is_checking;
 }
 
-/* Wants what is not known yet, and gives its entry; NULL: it is not known, and not wanted. */
+/* Adds a want for a row that is not known, and returns its entry; NULL: not known, and nothing
+ * was added. */
 static void *want_new(struct journal *j, struct key k, size_t size, struct store_want w)
 {
     if (is_known(j, k))
@@ -130,13 +131,13 @@ void want_thread_jobs(struct journal *j, struct str id)
 
 void want_expired_threads(struct journal *j)
 {
-    if (j->wanted.n_read > 0) /* they are known */
+    if (j->wanted.n_read > 0) /* they are known already */
         return;
     want(j, &(struct store_want){ .kind = WANT_THREADS_EXPIRED, .key = j->now });
-    want_more(j); /* of runs that have not ended */
+    want_more(j); /* again, for their runs that have not ended */
 }
 
-/* What is found goes into @place itself. */
+/* The row that is found is stored in @place itself. */
 static bool want_into(struct journal *j, struct key k, struct store_want w)
 {
     if (is_known(j, k))
@@ -165,7 +166,7 @@ void want_state(struct active_job *job)
 
     want_thread_of(job);
     if (job->thread == NULL || known_thread_row(job->journal, job->row.thread, &row) != 0)
-        want_more(job->journal); /* when its id is known */
+        want_more(job->journal); /* collect again when its id is known */
     else
         (void)want_new(job->journal, known_text_key(job->journal, KNOWN_STATE, row.id),
                        sizeof(struct known_text),
@@ -259,12 +260,12 @@ static int add_thread_job(struct arena *mem, struct known_run **list, const stru
     if (run == NULL || !arena_copy(mem, row->id, &run->id))
         return ERR_NOMEM;
     run->key = row->key;
-    run->next = *list; /* they come newest first */
+    run->next = *list; /* they are read newest first */
     *list = run;
     return 0;
 }
 
-/* A thread whose time has come, or one of its jobs. */
+/* An expired thread, or one of its jobs. */
 static int keep_expired(struct journal *j, const struct store_found *found)
 {
     struct known *k = &j->known;
@@ -294,7 +295,7 @@ static int keep_text(struct journal *j, struct known_text *to, const struct stor
                : ERR_NOMEM;
 }
 
-/* Its place is the request's. */
+/* Owner, namespace and key are those of the request. */
 static int keep_item(struct journal *j, struct known_item *to, const struct item_row *row)
 {
     to->row.created = row->created;
@@ -349,7 +350,7 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
     return 0;
 }
 
-/* What was wanted since the last time. */
+/* Reads the rows that were wanted since the last call. */
 static int read_wants(struct journal *j)
 {
     struct wanted *all = &j->wanted;

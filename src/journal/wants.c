@@ -1,21 +1,22 @@
-/* What the requests of a turn need that is not in memory, asked for before the turn begins.
+/* The rows that the requests of a turn need and that are not in memory; read before the turn
+ * begins.
  *
- * Nothing is decided here: a want that turns out to be needless costs a read.  What a request
- * may need follows from what it names, from the jobs in memory, and from rows that are known by
- * now; rows that lead to others are read first, and the functions here are called again.
+ * Nothing is decided here: an unnecessary want only costs a read.  What a request may need
+ * follows from its parameters, from the jobs in memory, and from the known rows.  Rows that
+ * refer to others are read first, and then the functions here are called again.
  *
- * They are called once more before a request is done, if the turn has changed something since:
- * what is not known then puts it off to the next turn (journal.c).  So each of them must name
- * all rows that its request may read.
+ * They are called again before a request is executed, if the turn has changed something since:
+ * if a row is unknown then, the request is put off to the next turn (journal.c).  So each of
+ * them must name all rows that its request may read.
  *
- * A worker's append to a job whose fold is there wants nothing. */
+ * A worker's append to a job whose fold is in memory wants nothing. */
 #define _GNU_SOURCE /* memmem */
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
 /* --- jobs -------------------------------------------------------------------- */
 
-/* What whoever leases it is told besides. */
+/* The rows for the answer to a lease of this job. */
 static void want_order(const struct active_job *job)
 {
     struct journal *j = job->journal;
@@ -27,21 +28,23 @@ static void want_order(const struct active_job *job)
         want_questions(j, job->row.key);
 }
 
-/* Does it matter what may be leased?  Who is to get a job whose rows are not known waits for
- * the next turn (leases.c), so this puts no request off. */
+/* Do the rows of jobs that may be leased matter?  Not for the check: a lease request whose
+ * job's rows are unknown waits for the next turn (leases.c), and no request has to be put
+ * off. */
 static bool may_lease(const struct journal *j)
 {
     return j->has_leases && !j->wanted.is_checking;
 }
 
-/* It may be queued in this turn, and leased. */
+/* The job may be queued in this turn, and then leased. */
 static void want_requeued(const struct active_job *job)
 {
     if (may_lease(job->journal))
         want_order(job);
 }
 
-/* It may end in this turn: then its thread's next run may begin, and one of its owner's. */
+/* The job may end in this turn: then the next run of its thread, and a held job of its owner,
+ * may begin. */
 static void want_successors(const struct active_job *job)
 {
     if (!may_lease(job->journal))
@@ -57,7 +60,7 @@ static void want_successors(const struct active_job *job)
         want_order(job->owner->held.head.next);
 }
 
-/* Of a job that has not asked anything, it is known that the store has none. */
+/* If the job has not asked anything, the store has no questions, and none need be read. */
 static void want_questions_of(const struct active_job *job)
 {
     if (active_job_has_asked(job))
@@ -71,7 +74,7 @@ static bool may_ask(const struct active_job *job)
     return job->fold == NULL || fold_open_questions(job->fold) > 0;
 }
 
-/* It may end with its questions, or come to wait for answers. */
+/* The job may ask a question and end, or begin to wait for an answer. */
 static void want_question_end(struct active_job *job)
 {
     want_questions_of(job);
@@ -91,7 +94,7 @@ static bool rolls_back(const struct active_job *job)
     return job->thread != NULL && str_is(job->row.outcome, "rollback");
 }
 
-/* It may be ended, asked about or set going. */
+/* The job may be ended, asked about or resumed. */
 static void want_change(struct active_job *job)
 {
     want_fold_unless_aside(job);
@@ -124,7 +127,8 @@ void wants_of_thread(struct journal *j, int64_t thread)
 
 /* --- workers' requests -------------------------------------------------------- */
 
-/* The job that its worker holds; NULL: its word is refused, with the row if it has ended. */
+/* The job of the request, if its caller holds it; NULL: the request will be refused, with the
+ * row if the job has ended. */
 static struct active_job *held_job(struct journal *j, const struct journal_request *req)
 {
     struct active_job *job = active_job_find(j, req->job);
@@ -142,8 +146,8 @@ static void of_heartbeat(struct journal *j, const struct journal_request *req)
     (void)held_job(j, req);
 }
 
-/* May these events ask a question?  Every format says so with the word interrupt, whose letters
- * may be escaped: as backslash, u, 00, and 4 to 7. */
+/* May these events contain a question?  Every format has the word interrupt for it, whose
+ * letters may be escaped: backslash, u, 00, and 4 to 7. */
 static bool may_have_question(struct str events)
 {
     const char *end = events.p + events.n;
@@ -199,7 +203,7 @@ static void of_state(struct journal *j, const struct journal_request *req)
         (void)want_thread(j, req->thread);
 }
 
-/* The oldest of each queue go to those who ask: as many as there are of these. */
+/* The oldest jobs of each queue: as many as there are lease requests. */
 static void of_lease(struct journal *j, const struct journal_request *req)
 {
     const struct active_job *job = active_job_find_lease(j, req->work.request_id);
@@ -227,7 +231,7 @@ static void of_queues(struct journal *j)
 
         for (; n > 0 && job != &q->head; job = job->next) {
             if (!runs_may_begin(job) || !owner_has_room(job))
-                continue; /* it is passed over */
+                continue; /* it cannot be leased now */
             want_order(job);
             n--;
         }
@@ -235,8 +239,8 @@ static void of_queues(struct journal *j)
     }
 }
 
-/* The last turn could not serve all that wait: perhaps one that has its job already, and asks
- * for it again. */
+/* The last turn could not serve all waiting lease requests: maybe one already holds a job, and
+ * asks for it again. */
 static void of_waiting(struct journal *j)
 {
     for (const struct journal_request *r = waiting_first(j); r != NULL;
@@ -268,7 +272,7 @@ static void of_stop(struct journal *j, const struct journal_request *req)
     if (job != NULL)
         want_stop(job, req->op == JOURNAL_CANCEL && req->stop.rolls_back);
     if (job != NULL && req->op == JOURNAL_RELEASE && job->state == JOB_RUNNING)
-        want_fold(job); /* although it is set aside */
+        want_fold(job); /* even if it is set aside */
 }
 
 static void of_pause(struct journal *j, const struct journal_request *req)
@@ -279,7 +283,7 @@ static void of_pause(struct journal *j, const struct journal_request *req)
         want_fold_unless_aside(job);
 }
 
-/* One that has ended is asked how it was answered. */
+/* For a job that has ended, the answer is looked up. */
 static void of_answer(struct journal *j, const struct journal_request *req)
 {
     struct active_job *job = named_job(j, req);
@@ -307,7 +311,7 @@ static void of_call(struct journal *j, const struct journal_request *req)
     }
 }
 
-/* May the job wait for people after these events? */
+/* May the job begin to wait for an answer after these events? */
 static bool may_stop(struct str events)
 {
     return may_have_question(events) || memmem(events.p, events.n, "pause", 5) != NULL;
@@ -328,7 +332,7 @@ static void of_feed(struct journal *j, const struct journal_request *req)
 
     if (job == NULL && !str_absent(req->job)) {
         (void)want_job(j, req->job);
-        if (!str_absent(req->feed.agent)) { /* it may be made */
+        if (!str_absent(req->feed.agent)) { /* the job may be created */
             (void)want_thread(j, req->job);
             want_key(j, STORE_JOB_KEYS);
         }
@@ -342,7 +346,7 @@ static void of_feed(struct journal *j, const struct journal_request *req)
 
 /* --- new jobs, and threads ----------------------------------------------------- */
 
-/* Runs of the thread that stand in the way of another, or go with it. */
+/* Runs of the thread that may have to be cancelled for another, or deleted with it. */
 static void want_runs(struct journal *j, struct str thread, bool with_rollback)
 {
     const struct thread_row *row = want_thread(j, thread);
@@ -367,7 +371,7 @@ static void want_run_of_thread(struct journal *j, const struct journal_request *
         want_runs(j, req->thread, str_is(req->submit.run.strategy, "rollback"));
 }
 
-/* Its run, if it is one, is answered with it. */
+/* The job of an earlier submit with this key, and its run, for the answer. */
 static void want_first_submit(struct journal *j, struct str idempotency_key)
 {
     const struct job_row *row = want_idempotency(j, idempotency_key);
@@ -434,7 +438,7 @@ static void of_assistant(struct journal *j, const struct journal_request *req)
         want_assistant_version(j, req->assistant.row.id, req->assistant.row.version);
 }
 
-/* --- all of them --------------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------------- */
 
 typedef void (*wants_fn)(struct journal *, const struct journal_request *);
 
@@ -489,7 +493,7 @@ void wants_collect(struct journal *j, const struct journal_request *list)
     journal_want_time(j);
 }
 
-/* --- is it known by now? ---------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------------------- */
 
 bool wants_are_known(struct journal *j, const struct journal_request *req)
 {
@@ -500,7 +504,7 @@ bool wants_are_known(struct journal *j, const struct journal_request *req)
     return wanted_check_end(j);
 }
 
-/* Nobody asks for these again: the next turn comes at once. */
+/* Nobody sends these again as requests, so the next turn must begin at once. */
 static bool or_late(struct journal *j, bool is_known)
 {
     j->is_late |= !is_known;

@@ -15,7 +15,7 @@ static bool put_holder(const struct active_job *job,
 
     w->attempt = row->attempt;
     w->lease_until = row->lease_until;
-    w->seen = row->lease_until - lease_ms; /* every sign of life begins the lease anew */
+    w->seen = row->lease_until - lease_ms; /* every sign of life restarts the lease */
     w->n_agents = 1;
     w->agents = arena_alloc(mem, sizeof(*w->agents));
     return w->agents != NULL && arena_copy(mem, row->agent, &w->agents[0]) &&
@@ -48,7 +48,7 @@ static bool put_all(struct journal *j, struct journal_request *req)
             job_scope_includes(req->job_scope, job->row.id, job->row.owner))
             ok = put_holder(job, mem, &req->workers.list[n++]);
     }
-    /* A caller that sees only some jobs does not see workers without a job. */
+    /* A caller that may see only some jobs does not see workers without a job. */
     const struct journal_request *lease =
         req->job_scope == NULL || req->job_scope->all ? waiting_first(j) : NULL;
     for (; ok && lease != NULL && n < MAX_WORKERS; lease = waiting_after(j, lease))

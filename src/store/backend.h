@@ -1,9 +1,8 @@
-/* A store's backend: what it offers, as two const tables of functions.
+/* A store's backend: its operations, as two const tables of functions.
  *
- * Callers include store.h; its functions call through the tables (store.c).  A backend embeds
- * `struct store` as the first member of a struct of its own and fills in the tables.  What an
- * operation does, may return and may keep is said once, at its prototype in store.h,
- * checkpoints.h, items.h and assistants.h. */
+ * Callers include store.h, whose functions call through the tables (store.c).  A backend embeds
+ * `struct store` as the first member of its own struct and fills in the tables.  The contract
+ * of an operation is at its prototype in store.h, checkpoints.h, items.h and assistants.h. */
 #ifndef STORE_BACKEND_H
 #define STORE_BACKEND_H
 
@@ -17,8 +16,7 @@
 #include "store/read.h"
 #include "store/store.h"
 
-/* The operations, by what they are about.  OP is applied to the name that a function has after
- * `store_`. */
+/* The operations, by subject.  OP is applied to the name of a function after `store_`. */
 /* clang-format off */
 #define STORE_JOB_OPS(OP)                                                              \
     OP(close) OP(begin) OP(read) OP(flush) OP(commit) OP(rollback) OP(compact)         \
@@ -51,7 +49,7 @@
     STORE_CHECKPOINT_OPS(OP) STORE_ITEM_OPS(OP) STORE_ASSISTANT_OPS(OP)                \
     STORE_TOKEN_OPS(OP)
 
-/* Administration of the database.  A backend leaves out what it does not offer. */
+/* Administration of the database.  A backend may leave out some of these. */
 #define STORE_ADMIN(OP)                                                                \
     OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)   \
     OP(dump) OP(load) OP(last_key) OP(skip_keys)
@@ -61,40 +59,40 @@
 
 struct store_ops {
     STORE_OPS(STORE_MEMBER)
-    uint64_t max_seq; /* the last record that a job may have */
-    bool is_remote;   /* it is behind a network: a call takes a round trip */
+    uint64_t max_seq; /* the highest number of a job's record */
+    bool is_remote;   /* behind a network: a call takes a round trip */
 };
 
 struct store_admin {
     STORE_ADMIN(STORE_MEMBER)
 };
 
-/* For a backend's sources and its tables: the prototypes `prefix_name`, and `.name =
+/* For the sources and tables of a backend: the prototypes `prefix_name`, and `.name =
  * prefix_name`. */
 #define STORE_DECLARE(prefix, name) __typeof__(store_##name) prefix##_##name;
 #define STORE_ENTRY(prefix, name)   .name = prefix##_##name,
 
-/* What a store is opened for: store_open, store_open_reader, store_open_beside. */
+/* The purpose of a store: store_open, store_open_reader, store_open_beside. */
 enum store_role { STORE_WRITER, STORE_READER, STORE_BESIDE };
 
-/* A backend, for the list of all of them (list.h). */
+/* A backend, as listed in list.h. */
 struct store_backend {
     const char *scheme; /* of its URLs */
-    const char *form;   /* of its URLs, for messages */
-    /* @place is what follows the scheme and its colon. */
+    const char *form;   /* the format of its URLs, for messages */
+    /* @place is the part after the scheme and its colon. */
     int (*open)(const char *place,
                 const struct store_options *options,
                 enum store_role role,
                 struct store **ret,
                 struct error *err);
-    /* store_examine(); NULL: opening it says all that there is to say. */
+    /* For store_examine(); NULL: opening the database is the whole check. */
     void (*examine)(const struct store_options *options, store_examine_cb cb, void *arg);
 };
 
 /* The first member of every backend's own struct. */
 struct store {
     const struct store_ops *ops;
-    const struct store_admin *admin; /* NULL: it offers none of it */
+    const struct store_admin *admin; /* NULL: not supported */
     struct thread_owner owner;
 };
 

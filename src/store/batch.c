@@ -2,7 +2,7 @@
  *
  * A write is its kind, up to three numbers, and a row or two texts.  Rows and copied texts are
  * in the batch's arena; the lines of record chunks are in one buffer, which may move while it
- * grows, so a chunk is a place in it. */
+ * grows, so a chunk is an offset in it. */
 #include "store/batch.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 
 enum {
     N_FIRST = 64,              /* writes */
-    RECORDS_KEPT = 1024 * 1024 /* bytes that stay for the next turn */
+    RECORDS_KEPT = 1024 * 1024 /* bytes of buffer that are kept for the next turn */
 };
 
 enum store_write_kind {
@@ -112,7 +112,7 @@ static int put(struct store_batch *b, const struct store_write *write)
     return 0;
 }
 
-/* A row in the batch's own memory; its texts are as they were. */
+/* Copies a row to the batch's memory; its texts are not copied. */
 static int put_row_at(struct store_batch *b,
                       enum store_write_kind kind,
                       const void *row,
@@ -228,7 +228,7 @@ static int put_thread(struct store_batch *b,
     struct thread_row copy = *row;
 
     if (kind == WRITE_THREAD_UPDATE)
-        copy.values = STR_NONE; /* they are not written */
+        copy.values = STR_NONE; /* not written */
     return row_copy(&b->mem, &thread_texts, &copy) ? put_row(b, kind, &copy, sizeof(copy))
                                                    : ERR_NOMEM;
 }
@@ -345,7 +345,7 @@ int store_batch_assistant_delete(struct store_batch *b, struct str id)
 
 static int insert_job(struct store *s, const struct job_row *row, struct error *err)
 {
-    struct job_row copy = *row; /* the store sets the key, to what it is */
+    struct job_row copy = *row; /* the store sets its key, to the same value */
 
     return store_job_insert(s, &copy, err);
 }
@@ -357,7 +357,7 @@ static int insert_thread(struct store *s, const struct thread_row *row, struct e
     return store_thread_insert(s, &copy, err);
 }
 
-/* A thread may have gone with its last run, or in this very turn. */
+/* The thread may have been deleted with its last run, or earlier in this turn: no error. */
 static int unless_gone(int code)
 {
     return code == ERR_NOT_FOUND ? 0 : code;
@@ -429,7 +429,7 @@ static int write_one(struct store *s,
     case WRITE_ASSISTANT_DELETE:
         return store_assistant_delete(s, w->text[0], err);
     }
-    return ERR_TYPE; /* no kind is left */
+    return ERR_TYPE; /* not reached: all kinds are handled */
 }
 
 int store_flush_each(struct store *s, struct store_batch *b, struct error *err)

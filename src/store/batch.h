@@ -1,11 +1,11 @@
-/* A batch: everything that one turn of the journal writes, in order, handed to the store at
- * once.
+/* A store batch: all writes of one turn of the journal, in order, passed to the store at once.
  *
  *     turn ──gather──▶ batch ──store_flush──▶ backend ──store_commit──▶ stored
  *
- * Gathering touches memory only, so no write can need an answer: keys are taken before
- * (store_take_keys), and the caller has checked that ids are free.  SQLite executes the batch
- * statement by statement; a backend behind a network can send it as one message.
+ * Gathering changes memory only, so no write can depend on an answer of the store: keys are
+ * reserved before (store_take_keys), and the caller has checked that ids are free.  SQLite
+ * executes the batch statement by statement; a backend behind a network can send it as one
+ * message.
  *
  * A batch keeps its memory from turn to turn. */
 #ifndef STORE_BATCH_H
@@ -22,7 +22,7 @@
 struct store_write;
 
 struct store_batch {
-    struct arena mem;           /* rows, and texts that are copied */
+    struct arena mem;           /* rows, and copied texts */
     struct store_write *writes; /* owned */
     size_t n, cap;
     struct buf records; /* the lines of all its record chunks */
@@ -30,22 +30,22 @@ struct store_batch {
 
 void store_batch_init(struct store_batch *b);
 void store_batch_done(struct store_batch *b);
-/* Forgets what was gathered. */
+/* Discards the writes. */
 void store_batch_clear(struct store_batch *b);
 
-/* Writes all of it, inside begin and commit, and clears the batch.  After an error the
+/* Executes all writes, inside begin and commit, and clears the batch.  After an error the
  * transaction cannot be committed, and the batch is cleared as well. */
 MUST_CHECK int store_flush(struct store *s, struct store_batch *b, struct error *err);
-/* For a backend: the same, write by write through store.h. */
+/* For a backend: the same, one write after another through store.h. */
 MUST_CHECK int store_flush_each(struct store *s, struct store_batch *b, struct error *err);
 
 /* --- gathering: each returns 0 or ERR_NOMEM ------------------------------------------------
  */
 
-/* Each is the function of the same name in store.h.  A row that is not there to be updated or
- * deleted is no error, except for jobs. */
+/* Each is like the function of the same name in store.h.  Updating or deleting a row that does
+ * not exist is not an error, except for jobs. */
 
-/* Texts are borrowed until the flush.  The row has its key. */
+/* Texts are borrowed until the flush.  The row must have its key. */
 MUST_CHECK int store_batch_job_insert(struct store_batch *b, const struct job_row *row);
 MUST_CHECK int store_batch_run_insert(struct store_batch *b, const struct run_row *row);
 /* The row itself is borrowed until the flush. */
@@ -56,7 +56,7 @@ MUST_CHECK int store_batch_suspect(struct store_batch *b,
                                    int64_t job,
                                    int64_t crashed,
                                    int64_t set_aside);
-/* The records whose lines were put into @b->records from the place @from on. */
+/* The records whose lines were appended to @b->records from offset @from on. */
 MUST_CHECK int store_batch_append(struct store_batch *b,
                                   int64_t key,
                                   uint64_t last,
@@ -86,8 +86,8 @@ MUST_CHECK int store_batch_thread_copy(struct store_batch *b, struct str from, s
 MUST_CHECK int store_batch_run_forget(struct store_batch *b, struct str thread, struct str run);
 MUST_CHECK int store_batch_thread_thin(struct store_batch *b, struct str thread);
 
-/* What is saved of threads, items and assistants.  The rows and their texts are borrowed until
- * the flush, except for the rows of items and assistants, which are copied. */
+/* Checkpoints, items and assistants.  The rows and their texts are borrowed until the flush,
+ * except for the rows of items and assistants, which are copied. */
 MUST_CHECK int store_batch_checkpoint_put(struct store_batch *b,
                                           const struct checkpoint_row *row);
 MUST_CHECK int store_batch_channel_put(struct store_batch *b,

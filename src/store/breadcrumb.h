@@ -1,8 +1,8 @@
-/* A breadcrumb: one number that outlives the process, for the next start to read what this one
- * was doing.
+/* A breadcrumb: one number that survives the process, so that after a crash the next start
+ * knows which job was being folded.
  *
- * Setting it is a store to memory, in a page that is the system's and that the store's backend
- * provides.  It is not synced: after a restart of the machine it says nothing.
+ * Setting it is a write to memory, in a shared page that the store's backend provides.  It is
+ * not synced: after a reboot of the machine it is not used.
  *
  * For one thread at a time. */
 #ifndef STORE_BREADCRUMB_H
@@ -16,13 +16,13 @@ struct error;
 struct store;
 
 struct breadcrumb {
-    _Atomic int64_t *number; /* the store's; NULL: not open */
+    _Atomic int64_t *number; /* owned by the store; NULL: not open */
 };
 
-/* The one of @s, the store that writes; it lives as long as @s. */
+/* The breadcrumb of @s, which must be the writer; valid as long as @s. */
 int store_breadcrumb(struct store *s, struct breadcrumb *ret, struct error *err);
 
-/* Until something is set: what the last process left; 0: nothing. */
+/* Before the first set: the value of the last process; 0: none. */
 static inline int64_t breadcrumb_get(const struct breadcrumb *m)
 {
     return m->number != NULL ? atomic_load_explicit(m->number, memory_order_relaxed) : 0;
@@ -34,7 +34,7 @@ static inline void breadcrumb_set(struct breadcrumb *m, int64_t number)
     if (m->number == NULL)
         return;
     atomic_store_explicit(m->number, number, memory_order_relaxed);
-    /* A crash in what follows finds it: the compiler may not put the store off. */
+    /* The compiler must not delay the write: a crash in what follows has to find it. */
     atomic_signal_fence(memory_order_seq_cst);
 }
 

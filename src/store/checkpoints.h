@@ -1,24 +1,24 @@
-/* Checkpoints: what a graph has saved of a thread, as opaque bytes and as JSON.
+/* Checkpoints: the states of a thread that a graph has saved, as opaque bytes and as JSON.
  *
  *     checkpoint   (thread, ns, id): its bytes, and the version of each channel
  *     channel      (thread, ns, channel, version): a value, shared by the checkpoints that
  *                  have that version
- *     write        (thread, ns, checkpoint, task, idx; run): what a task has given before
- *                  the next checkpoint is there
- *     state        (thread, ns, id; run): the same as JSON, for those who are no graph
+ *     write        (thread, ns, checkpoint, task, idx; run): the output of a task before
+ *                  the next checkpoint exists
+ *     state        (thread, ns, id; run): the same as JSON, for clients
  *
- * What another run has written in the place of a write or a state hides it, as long as that run
- * is not forgotten.
+ * If several runs have saved the same write or state, the last one counts, until its run is
+ * forgotten (store_run_forget).
  *
- * A thread is only a name here.  Ids of checkpoints grow with time: the greatest is the newest.
- * As store.h says: who may write, what is borrowed, and for how long. */
+ * A thread is only a name here.  Ids of checkpoints increase with time: the greatest is the
+ * newest.  store.h says who may write, what is borrowed, and for how long. */
 #ifndef STORE_CHECKPOINTS_H
 #define STORE_CHECKPOINTS_H
 
 #include "base/must_check.h"
 #include "store/store.h"
 
-/* Bytes as the graph's serialiser gave them, and its name for their form. */
+/* Bytes of the graph's serialiser, and its name for their format. */
 struct typed {
     struct str type, data;
 };
@@ -28,8 +28,8 @@ struct checkpoint_row {
     struct str parent; /* absent: none */
     struct typed value;
     struct str metadata; /* JSON */
-    struct str versions; /* JSON: {channel: version, …}, all that have a value */
-    struct str run;      /* who writes; absent: no run */
+    struct str versions; /* JSON: {channel: version, …} of all channels with a value */
+    struct str run;      /* the run that writes; absent: none */
 };
 
 struct channel_row {
@@ -43,7 +43,7 @@ struct write_row {
     struct typed value;
 };
 
-/* Which of them, newest first. */
+/* Selects checkpoints, newest first. */
 struct checkpoint_filter {
     struct str thread;
     struct str ns;     /* absent: all */
@@ -53,7 +53,7 @@ struct checkpoint_filter {
 
 /* --- inside begin and commit --- */
 
-/* In the place of one with the same id. */
+/* Replaces one with the same id. */
 MUST_CHECK int store_checkpoint_put(struct store *s,
                                     const struct checkpoint_row *row,
                                     struct error *err);
@@ -61,57 +61,57 @@ MUST_CHECK int store_channel_put(struct store *s,
                                  const struct checkpoint_row *of, /* thread and ns */
                                  const struct channel_row *row,
                                  struct error *err);
-/* A write that is there stays, unless its idx is negative: those are replaced. */
+/* Keeps an existing write, unless its idx is negative: those are replaced. */
 MUST_CHECK int store_write_put(struct store *s,
                                const struct checkpoint_row *of, /* thread, ns, id and run */
                                const struct write_row *row,
                                struct error *err);
-/* In the place of one that is there.  Its checkpoint may come later. */
+/* Replaces an existing one.  May be stored before its checkpoint. */
 MUST_CHECK int store_state_put(struct store *s,
                                const struct checkpoint_row *of, /* thread, ns, id and run */
                                struct str state,
                                struct error *err);
-/* All of a thread. */
+/* Deletes all of a thread. */
 MUST_CHECK int store_thread_forget(struct store *s, struct str thread, struct error *err);
-/* What a run has saved of a thread: checkpoints whose metadata say so (`run_id`), and its
- * writes and states of others. */
+/* Deletes what a run has saved of a thread: checkpoints with its `run_id` in their metadata,
+ * and its writes and states of other checkpoints. */
 MUST_CHECK int store_run_forget(struct store *s,
                                 struct str thread,
                                 struct str run,
                                 struct error *err);
-/* All of a thread but the newest in each ns. */
+/* Deletes all of a thread but the newest checkpoint in each ns. */
 MUST_CHECK int store_thread_thin(struct store *s, struct str thread, struct error *err);
-/* Into a thread that has nothing. */
+/* Copies to a thread that has none. */
 MUST_CHECK int store_thread_copy(struct store *s,
                                  struct str from,
                                  struct str to,
                                  struct error *err);
 
-/* --- for every store --- */
+/* --- in every store --- */
 
 typedef int (*store_checkpoint_cb)(void *arg, const struct checkpoint_row *row);
-/* Until the callback returns non-zero, as the others. */
+/* Stops when the callback returns non-zero; so do the next functions. */
 MUST_CHECK int store_checkpoints(struct store *s,
                                  const struct checkpoint_filter *filter,
                                  store_checkpoint_cb cb,
                                  void *arg,
                                  struct error *err);
 typedef int (*store_channel_cb)(void *arg, const struct channel_row *row);
-/* In the versions that @of has. */
+/* The channels in the versions of @of. */
 MUST_CHECK int store_channels(struct store *s,
                               const struct checkpoint_row *of,
                               store_channel_cb cb,
                               void *arg,
                               struct error *err);
 typedef int (*store_write_cb)(void *arg, const struct write_row *row);
-/* By task and idx. */
+/* Ordered by task and idx. */
 MUST_CHECK int store_writes(struct store *s,
                             const struct checkpoint_row *of,
                             store_write_cb cb,
                             void *arg,
                             struct error *err);
 typedef int (*store_state_cb)(void *arg, const struct checkpoint_row *of, struct str state);
-/* Only of checkpoints that are there; of these without value and versions. */
+/* Only of checkpoints that exist; their rows come without value and versions. */
 MUST_CHECK int store_states(struct store *s,
                             const struct checkpoint_filter *filter,
                             store_state_cb cb,

@@ -1,4 +1,4 @@
-/* Records out of the chunks that hold them. */
+/* Extracts records from the chunks that hold them. */
 #include "store/chunk.h"
 
 uint64_t chunk_count(struct str chunk)
@@ -28,7 +28,8 @@ bool chunk_give(struct chunk_page *page, uint64_t last, struct str chunk)
 
         if (++seq <= page->after)
             continue;
-        /* The first one is given whatever its size: else a reader could never pass it. */
+        /* The first one is returned whatever its size: else a reader could never get past
+         * it. */
         if (page->n == page->limit || (page->n > 0 && stored.n > page->max_bytes - page->bytes))
             return false;
         if (page->cb(page->arg, seq, stored) != 0 || stored.n >= page->max_bytes - page->bytes)

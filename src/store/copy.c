@@ -53,7 +53,7 @@ bool store_column_next(const char **rest, struct str *ret_name, enum cell_type *
 
 /* --- comparing -------------------------------------------------------------------- */
 
-/* How many rows, and the sum of their hashes: the order does not matter. */
+/* The number of rows, and the sum of their hashes: independent of the order. */
 struct table_sum {
     size_t n;
     uint64_t hash;

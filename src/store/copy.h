@@ -1,8 +1,8 @@
-/* Copying a database into another, of any backend: every table as rows of cells.
+/* Copies a database to another one, of any backend: every table as rows of cells.
  *
  * Rows keep their keys, ids and secrets, so everything that clients and workers hold (cursors,
- * leases, tokens, idempotency keys) stays good.  The target gets all of it in one transaction:
- * a copy that is interrupted leaves it as empty as it was. */
+ * leases, tokens, idempotency keys) stays valid.  The target is written in one transaction:
+ * after an interrupted copy it is still empty. */
 #ifndef STORE_COPY_H
 #define STORE_COPY_H
 
@@ -11,11 +11,11 @@
 
 enum { STORE_MAX_CELLS = 44 };
 
-/* A table that all backends have, by the names of its columns with blanks between: "key#" is a
- * number, "data*" bytes, others are texts. */
+/* A table that all backends have, with the names of its columns separated by blanks: "key#" is
+ * a number, "data*" bytes, others are texts. */
 struct store_table {
     const char *name, *columns;
-    bool in_order; /* rows count in the order in which they came */
+    bool in_order; /* the order of insertion matters */
 };
 
 struct store_cell {
@@ -24,13 +24,13 @@ struct store_cell {
     struct str bytes;
 };
 
-/* One column of a table's list; false when there is none left. */
+/* Reads one column of a table's list; false at the end. */
 enum cell_type { CELL_TEXT, CELL_INT, CELL_BLOB };
 bool store_column_next(const char **rest, struct str *ret_name, enum cell_type *ret_type);
 
 typedef int (*store_row_cb)(void *arg, const struct store_cell *cells, size_t n);
-/* Gives all rows, until the callback returns non-zero; texts live until it returns.  The store
- * is the one that writes, and in no transaction. */
+/* Returns all rows, until the callback returns non-zero; texts are valid until it returns.  The
+ * store must be the writer, outside of a transaction. */
 MUST_CHECK int store_dump(struct store *s,
                           const struct store_table *table,
                           store_row_cb cb,
@@ -42,8 +42,8 @@ MUST_CHECK int store_load(struct store *s,
                           const struct store_cell *cells,
                           size_t n,
                           struct error *err);
-/* The greatest key that was given out; and: gives no key up to @last any more, inside begin and
- * commit. */
+/* The greatest key that was given out; the second, inside begin and commit: gives out no key up
+ * to @last. */
 MUST_CHECK int store_last_key(struct store *s,
                               enum store_keys kind,
                               int64_t *ret,
@@ -54,8 +54,8 @@ MUST_CHECK int store_skip_keys(struct store *s,
                                struct error *err);
 
 typedef void (*store_copied_cb)(void *arg, const char *table, size_t n_rows);
-/* Copies all of @from, and compares both afterwards, row by row.  Both are open to write, so no
- * server has them.  ERR_REFUSED when @to is not empty. */
+/* Copies all of @from, and then compares both row by row.  Both are open as writer, so no
+ * server uses them.  ERR_REFUSED when @to is not empty. */
 MUST_CHECK int store_copy(struct store *from,
                           struct store *to,
                           store_copied_cb cb,

@@ -1,7 +1,7 @@
-/* Items: what graphs and their clients keep across threads, by owner, namespace and key.
+/* Items: values that graphs and their clients keep across threads, by owner, namespace and key.
  *
- * A namespace is a path of labels, here as a text with a dot behind each label: "users.ann.".
- * So all below a prefix lie side by side.  As store.h says: who may write, what is borrowed,
+ * A namespace is a path of labels, stored as a text with a dot after each label: "users.ann.".
+ * So all namespaces below a prefix are adjacent.  store.h says who may write, what is borrowed,
  * and for how long. */
 #ifndef STORE_ITEMS_H
 #define STORE_ITEMS_H
@@ -10,20 +10,20 @@
 #include "store/store.h"
 
 struct item_row {
-    struct str owner; /* empty: nobody's */
+    struct str owner; /* empty: none */
     struct str ns;
     struct str key;
     struct str value; /* JSON */
     int64_t created, updated;
-    int64_t ttl_ms;  /* 0: it stays */
+    int64_t ttl_ms;  /* 0: it does not expire */
     int64_t expires; /* 0: never */
 };
 
 /* --- inside begin and commit --- */
 
-/* In the place of one that is there, of which `created` stays. */
+/* Replaces an existing one, but keeps its `created`. */
 MUST_CHECK int store_item_put(struct store *s, const struct item_row *row, struct error *err);
-/* No error when there is none. */
+/* Not an error when it does not exist. */
 MUST_CHECK int store_item_delete(struct store *s,
                                  const struct item_row *row,
                                  struct error *err);
@@ -33,17 +33,18 @@ MUST_CHECK int store_item_touch(struct store *s,
                                 int64_t now,
                                 struct error *err);
 
-/* --- for every store: those whose time is not over at @now --- */
+/* --- in every store; only items that have not expired at @now --- */
 
 typedef int (*store_item_cb)(void *arg, const struct item_row *row);
-/* The one of that owner, namespace and key, if it is there. */
+/* The item with that owner, namespace and key, if it exists. */
 MUST_CHECK int store_item(struct store *s,
                           const struct item_row *row,
                           int64_t now,
                           store_item_cb cb,
                           void *arg,
                           struct error *err);
-/* All below a prefix, the last changed first; until the callback returns non-zero. */
+/* All items below a prefix, the last changed first; stops when the callback returns
+ * non-zero. */
 MUST_CHECK int store_items(struct store *s,
                            struct str owner,
                            struct str prefix,
@@ -52,7 +53,7 @@ MUST_CHECK int store_items(struct store *s,
                            void *arg,
                            struct error *err);
 typedef int (*store_ns_cb)(void *arg, struct str ns);
-/* The namespaces of an owner that have items, in order; the same. */
+/* The namespaces of an owner that have items, in order; stops the same way. */
 MUST_CHECK int store_namespaces(struct store *s,
                                 struct str owner,
                                 int64_t now,

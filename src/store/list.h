@@ -1,6 +1,7 @@
-/* All backends of the store.  The first one has the databases that are named by a path alone.
+/* All backends of the store.  The first one is used for databases that are named by a path
+ * alone.
  *
- * A name is that of the backend's folder and of its variable (store_backend_NAME). */
+ * The name is that of the backend's folder and of its variable (store_backend_NAME). */
 #ifndef STORE_LIST_H
 #define STORE_LIST_H
 

@@ -1,10 +1,10 @@
-/* Opening a store: the text that names a database says which backend has it.
+/* Opens a store: the URL of the database selects the backend.
  *
- *     sqlite:PATH   scheme, colon, and what the backend makes of the rest
+ *     sqlite:PATH   scheme, colon, and the rest, which the backend parses
  *     PATH          the same, for the first backend of the list
  *
- * What looks like the URL of something else (`mysql://…`) is refused.  Any other text with a
- * colon in it is a path. */
+ * A URL with another scheme (`mysql://…`) is refused.  Any other text with a colon is a
+ * path. */
 #include "store/backend.h"
 #include "store/list.h"
 
@@ -19,7 +19,7 @@ static const struct store_backend *const backends[] = { STORE_BACKENDS(ADDRESS) 
 
 enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
 
-/* What stands before the first colon. */
+/* The part before the first colon. */
 static struct str scheme_of(const char *url)
 {
     const char *colon = strchr(url, ':');
@@ -27,7 +27,7 @@ static struct str scheme_of(const char *url)
     return colon != NULL ? str_make(url, (size_t)(colon - url)) : STR_NONE;
 }
 
-/* Does not repeat what follows the scheme: it may hold a password. */
+/* The message does not repeat what follows the scheme: it may contain a password. */
 static int unknown(struct str scheme, struct error *err)
 {
     char known[200];
@@ -41,7 +41,7 @@ static int unknown(struct str scheme, struct error *err)
                      STR_ARG(str_head(scheme, 40)), known);
 }
 
-/* The one that the scheme names; NULL: none does. */
+/* The backend with that scheme; NULL: none. */
 static const struct store_backend *find(struct str scheme)
 {
     for (size_t i = 0; !str_absent(scheme) && i < N_BACKENDS; i++)

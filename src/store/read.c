@@ -1,4 +1,4 @@
-/* Reads what is wanted, one want after another. */
+/* Reads the wanted rows, one want after another. */
 #include "store/read.h"
 
 #include "base/error.h"
@@ -10,8 +10,8 @@ struct prefetch {
     const struct store_want *want;
     store_found_cb cb;
     void *arg;
-    const struct thread_row *thread; /* whose jobs are told */
-    uint64_t last;                   /* record */
+    const struct thread_row *thread; /* the thread whose jobs are being read */
+    uint64_t last;                   /* the last record */
     int code;                        /* of the callback, or of a call that it made */
     struct error *err;
 };
@@ -100,9 +100,9 @@ static int read_thread(struct prefetch *r)
     return code == 0 ? tell(r, &(struct store_found){ .thread = &row }) : code;
 }
 
-/* Is it the run whose values a thread gets back? */
+/* Searches the run whose values a thread gets back. */
 struct earlier {
-    int64_t ordinal; /* below this one */
+    int64_t ordinal; /* only runs below this */
     struct prefetch *read;
     int code;
 };
@@ -135,7 +135,7 @@ static int on_state(void *arg, const struct checkpoint_row *of, struct str state
 {
     (void)of;
     (void)tell(arg, &(struct store_found){ .stored = state });
-    return 1; /* the newest comes first */
+    return 1; /* the first match is the newest */
 }
 
 static int read_state(struct prefetch *r)
@@ -191,7 +191,7 @@ static int read_one(struct prefetch *r)
     case WANT_ASSISTANT_VERSION:
         return store_assistants(r->store, r->want->text, on_assistant, r, r->err);
     }
-    return ERR_TYPE; /* no kind is left */
+    return ERR_TYPE; /* not reached: all kinds are handled */
 }
 
 int store_read_each(struct store *s,

@@ -1,7 +1,7 @@
-/* Reading many rows in one call: what a turn of the journal needs, asked for before it begins.
+/* Reads many rows in one call: those that a turn of the journal needs, before it begins.
  *
- * SQLite executes the list want by want; a backend behind a network can send all of it at once
- * and wait once. */
+ * SQLite executes the wants one after another; a backend behind a network can send all of them
+ * at once and wait once. */
 #ifndef STORE_READ_H
 #define STORE_READ_H
 
@@ -19,15 +19,15 @@ enum store_want_kind {
     WANT_THREAD,             /* text: its id → thread */
     WANT_THREAD_BY_KEY,      /* key → thread */
     WANT_THREAD_JOBS,        /* text: the thread's id → job, each */
-    /* key: the time → thread, each of those whose time has come; then job, each of its jobs */
+    /* key: the time → thread, for each expired thread; then job, for each of its jobs */
     WANT_THREADS_EXPIRED,
     /* key: the thread's, number: a run's ordinal → job and stored: the last run before it that
-     * has values and was not rolled back, and the record with its last ones; absent when that
-     * is gone */
+     * has values and was not rolled back, and the record with its last values; absent when that
+     * was deleted */
     WANT_VALUES_BEFORE,
-    WANT_STATE,            /* text: the thread's id → stored: its newest state, of the root */
-    WANT_ITEM,             /* item: owner, ns and key; key: the time → item */
-    WANT_ASSISTANT,        /* text: its id → assistant: the version that counts */
+    WANT_STATE, /* text: the thread's id → stored: its newest state, of the root namespace */
+    WANT_ITEM,  /* item: owner, ns and key; key: the time → item */
+    WANT_ASSISTANT,        /* text: its id → assistant: the current version */
     WANT_ASSISTANT_VERSION /* text: its id, number: the version, 0: the newest → assistant */
 };
 
@@ -36,10 +36,10 @@ struct store_want {
     struct str text; /* borrowed until store_read returns */
     int64_t key, number;
     const struct item_row *item; /* borrowed, as the text */
-    void *place;                 /* the caller's */
+    void *place;                 /* for the caller's use */
 };
 
-/* A row that was found: the member that its want names; the others are NULL. */
+/* A row that was found: the member that its want names is set; the others are NULL. */
 struct store_found {
     const struct job_row *job;
     const struct thread_row *thread;
@@ -51,18 +51,19 @@ struct store_found {
     struct str stored;
 };
 
-/* Texts live until it returns.  Anything but 0 ends the reading with that error. */
+/* Texts are valid until it returns.  Any result but 0 ends the read with that error. */
 typedef int (*store_found_cb)(void *arg,
                               const struct store_want *want,
                               const struct store_found *found);
-/* Rows come in the order of the wants.  What is not there is no error: it is not told of. */
+/* Rows are returned in the order of the wants.  A row that does not exist is not an error:
+ * there is no callback for it. */
 int store_read(struct store *s,
                const struct store_want *wants,
                size_t n,
                store_found_cb cb,
                void *arg,
                struct error *err);
-/* For a backend: the same, want by want through store.h. */
+/* For a backend: the same, one want after another through store.h. */
 int store_read_each(struct store *s,
                     const struct store_want *wants,
                     size_t n,

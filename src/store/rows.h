@@ -1,5 +1,5 @@
-/* The columns of a job, and the texts of every kind of row: the lists that all use who store,
- * copy or free rows. */
+/* The columns of a job, and the texts of every kind of row: lists for all code that stores,
+ * copies or frees rows. */
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
@@ -11,7 +11,7 @@
 struct arena;
 
 /* The columns of a job, with a macro for each type.  Key, input, seq, first_seq and
- * producer_seq are not in the lists: each is special in its own way. */
+ * producer_seq are not in the lists, because each is handled separately. */
 /* clang-format off */
 #define JOB_FIXED(TEXT, INT)                                                           \
     TEXT(id) TEXT(agent) TEXT(owner) TEXT(idempotency_key) INT(created) INT(max_running) \
@@ -28,7 +28,7 @@ struct arena;
 
 enum { ROW_TEXTS_MAX = 13 };
 
-/* Where a kind of row has its texts. */
+/* The offsets of the texts in a kind of row. */
 struct row_texts {
     size_t n;
     size_t at[ROW_TEXTS_MAX]; /* offsets of `struct str` */
@@ -46,10 +46,10 @@ static inline struct str *row_text(const struct row_texts *texts, void *row, siz
     return (struct str *)(void *)((char *)row + texts->at[i]);
 }
 
-/* Moves the texts of @row, which are another's, into @mem.  False: there is no memory. */
+/* Copies the texts of @row, which are borrowed, to @mem.  False: out of memory. */
 MUST_CHECK bool row_copy(struct arena *mem, const struct row_texts *texts, void *row);
-/* Gives @row texts of its own, each in a block with a zero behind it.  ERR_NOMEM: it has none.
- */
+/* Gives @row its own copies of its texts, each in a NUL-terminated block.  ERR_NOMEM: it has
+ * none. */
 MUST_CHECK int row_own(const struct row_texts *texts, void *row);
 /* Frees texts that it owns. */
 void row_disown(const struct row_texts *texts, void *row);

@@ -1,7 +1,7 @@
-/* The store's functions: each calls the one of the store's backend.
+/* The store's functions: each calls the function of the store's backend.
  *
- * A line is one operation: its name, its parameters without the store and the error, which all
- * have, and the same by name. */
+ * Each line is one operation: its name, its parameters without the store and the error, which
+ * all have, and their names as arguments. */
 #include "store/backend.h"
 
 #include "base/error.h"
@@ -144,7 +144,7 @@ bool store_is_remote(const struct store *s)
     return s->ops->is_remote;
 }
 
-/* --- what a backend need not offer ------------------------------------------------ */
+/* --- operations that a backend may not offer -------------------------------------- */
 
 static int not_offered(const char *what, struct error *err)
 {
@@ -182,7 +182,7 @@ bool store_is_lost(struct store *s)
     return s->admin != NULL && s->admin->is_lost != NULL && s->admin->is_lost(s);
 }
 
-/* --- what follows from other operations -------------------------------------------- */
+/* --- operations made of others ----------------------------------------------------- */
 
 static int keep_version(void *arg, const struct assistant_row *row)
 {

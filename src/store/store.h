@@ -1,12 +1,12 @@
-/* The store: where jobs and their records live.
+/* The store: the database of jobs and their records.
  *
- * Synchronous.  A `struct store` is used by one thread at a time: the journal thread has
- * the one that writes, each reading thread has one of its own (store_open_reader), which
- * sees what is committed and holds no transaction between calls.
+ * Synchronous.  A `struct store` is used by one thread at a time: the journal's thread has the
+ * writer; each reading thread has its own reader (store_open_reader), which sees committed data
+ * and holds no transaction between calls.
  *
- * Texts that come out live until the next call on the same store; those that a callback
- * gets, until it returns.  A callback may call other functions of the store, but not the
- * one that is calling it. */
+ * Returned texts are valid until the next call on the same store; those that a callback gets,
+ * until it returns.  A callback may call other functions of the store, but not the one that is
+ * calling it. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -21,22 +21,22 @@ struct store;
 
 /* One job, as stored.  Times are milliseconds since 1970; 0: not (yet). */
 struct job_row {
-    int64_t key;   /* given by the store, and never again */
+    int64_t key;   /* given by the store, never reused */
     struct str id; /* unique */
     struct str agent;
     struct str state;  /* queued running waiting succeeded failed cancelled */
     struct str input;  /* JSON */
     struct str owner;  /* of the token that submitted it; absent: none */
-    struct str worker; /* who holds the lease, for people */
-    struct str holder; /* the same by its token's owner (jobs/lease.h); absent: the server */
-    struct str request_id; /* what the holder asked for it with; absent: nothing */
+    struct str worker; /* name of the lease's holder, for people */
+    struct str holder; /* the holder, as its token's owner (jobs/lease.h); absent: the server */
+    struct str request_id; /* of the lease request; absent: none */
     struct str error;
     struct str error_type;
     struct str outcome;
     struct str idempotency_key; /* absent: none; unique */
-    struct str request_hash;    /* of the body that came with it */
+    struct str request_hash;    /* of the request's body */
     int64_t attempt;            /* the fence: rises with every lease */
-    int64_t unsigned_attempt;   /* whose lease was given before leases were signed; 0: none */
+    int64_t unsigned_attempt;   /* the attempt leased before leases were signed; 0: none */
     int64_t attempts_left;      /* leases that may still be lost */
     int64_t created, updated, started, finished;
     int64_t lease_until;
@@ -45,134 +45,133 @@ struct job_row {
     int64_t run_seconds;      /* how long it may run; 0: no limit */
     int64_t expiry_seconds;   /* how long it is kept after its end */
     int64_t cancel_requested; /* when; 0: not */
-    int64_t max_running;      /* jobs of its owner at work with which it may begin; 0: any */
-    int64_t pause_requested;  /* the same; negative: it was paused in the queue */
-    int64_t resumed;          /* the record with which it last went on; 0: it never did */
-    int64_t answer_by;        /* the first deadline of its open questions; 0: none */
-    int64_t thread;           /* the key of its thread; 0: none */
-    int64_t ordinal;          /* among the runs of its thread, from 1 */
-    int64_t not_before;       /* it may begin then; 0: at once */
-    int64_t values_seq;       /* its last record of the graph's whole state; 0: none yet */
-    int64_t producer_seq;     /* of the last batch of this attempt; -1: none */
-    int64_t published;        /* the last record that Redis was told of; -1: it needs no more */
-    int64_t crashed;          /* out: when the server last crashed over it; 0: never */
-    int64_t set_aside;        /* out: since when it is set aside; 0: it is not */
-    uint64_t seq;             /* of its last record */
-    uint64_t first_seq;       /* the oldest that is left: 1, or where its ending begins */
+    int64_t max_running; /* may begin only with fewer running jobs of its owner; 0: no limit */
+    int64_t pause_requested; /* when; 0: not; negative: it was paused in the queue */
+    int64_t resumed;         /* the record with which it last resumed; 0: it never did */
+    int64_t answer_by;       /* the first deadline of its open questions; 0: none */
+    int64_t thread;          /* the key of its thread; 0: none */
+    int64_t ordinal;         /* number among the runs of its thread, from 1 */
+    int64_t not_before;      /* it may not begin earlier; 0: at once */
+    int64_t values_seq;      /* the last record with the graph's whole state; 0: none yet */
+    int64_t producer_seq;    /* of the last batch of this attempt; -1: none */
+    int64_t published;       /* the last record that was published to Redis; -1: nothing more to
+                                publish */
+    int64_t crashed;         /* out: when the server last crashed while folding it; 0: never */
+    int64_t set_aside;       /* out: since when it is set aside; 0: it is not */
+    uint64_t seq;            /* of its last record */
+    uint64_t first_seq;      /* the oldest record that is left: 1, or the begin of its ending */
 };
 
 struct store_options {
     const char *url;    /* of the database: sqlite:PATH, or the path alone (open.c) */
-    bool relaxed;       /* a power failure may take the last commits */
-    unsigned busy_ms;   /* how long a call waits for others that have the database locked */
-    size_t cache_bytes; /* memory of the one that writes for what it reads again; 0: its default
-                         */
+    bool relaxed;       /* not synced: a power failure may lose the last commits */
+    unsigned busy_ms;   /* how long a call waits for a locked database */
+    size_t cache_bytes; /* page cache of the writer; 0: the default */
 };
 
-/* What was found out about a database, one sentence each, and what to do about it (NULL: the
- * sentence says it, or nothing). */
+/* Findings about a database, one sentence each, and what to do (NULL: nothing, or the sentence
+ * says it). */
 enum store_verdict { STORE_GOOD, STORE_DOUBTFUL, STORE_BAD };
 typedef void (*store_examine_cb)(void *arg,
                                  enum store_verdict verdict,
                                  const char *check,
                                  const char *what,
                                  const char *advice);
-/* Could a server work with it?  Changes nothing, and works beside a server. */
+/* Could a server use it?  Changes nothing, and works while a server runs. */
 void store_examine(const struct store_options *options, store_examine_cb cb, void *arg);
 
-/* Opens the one that writes: creates the database and its schema, migrates an older one,
- * refuses a newer one, what is not ours, and one that another server has open.  The error's
- * text says what to do. */
+/* Opens the writer: creates the database and its schema, migrates an older one; refuses a newer
+ * one, a database that is not ours, and one that another server has open.  The error's text
+ * says what to do. */
 MUST_CHECK int store_open(const struct store_options *options,
                           struct store **ret,
                           struct error *err);
 MUST_CHECK int store_open_reader(const struct store_options *options,
                                  struct store **ret,
                                  struct error *err);
-/* A second connection that writes, for tokens alone: beside the server that holds the database,
- * in this process or another.  The database must be there and up to date. */
+/* A second connection that writes tokens only, while a server, in this process or another, has
+ * the database.  The database must exist and be up to date. */
 MUST_CHECK int store_open_beside(const struct store_options *options,
                                  struct store **ret,
                                  struct error *err);
 void store_close(struct store *s);
-/* The calling thread uses it from now on, and no other: asserted in builds for tests. */
+/* Only the calling thread uses it from now on: asserted in builds for tests. */
 void store_take(struct store *s);
 
 /* --- writing: inside begin and commit ---------------------------------------- */
 
 MUST_CHECK int store_begin(struct store *s, struct error *err);
-/* After an error here the transaction is gone: nothing of it is stored. */
+/* After an error the transaction is rolled back: nothing of it is stored. */
 MUST_CHECK int store_commit(struct store *s, struct error *err);
 void store_rollback(struct store *s);
 
-/* After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND a write has changed nothing and the
- * transaction goes on.  After any other error it cannot be committed any more: the commit
- * gives the error again. */
+/* After ERR_REFUSED, ERR_TOO_LARGE and ERR_NOT_FOUND a write has changed nothing, and the
+ * transaction can continue.  After any other error it can no longer be committed: the commit
+ * returns the error again. */
 
 enum store_keys { STORE_JOB_KEYS, STORE_THREAD_KEYS, STORE_KEYS_MAX };
-/* Takes @n keys for new rows: *@ret_first and those behind it.  They are the caller's, whether
- * it uses them or not, as long as the store is open.  Needs no transaction. */
+/* Reserves @n keys for new rows: *@ret_first and the following ones.  They are not given out
+ * again while the store is open, used or not.  Needs no transaction. */
 MUST_CHECK int store_take_keys(struct store *s,
                                enum store_keys kind,
                                size_t n,
                                int64_t *ret_first,
                                struct error *err);
 
-/* With the key that it has; sets row->key when that is 0.  ERR_REFUSED when the id or the
- * idempotency key is taken. */
+/* Uses row->key, or sets it when it is 0.  ERR_REFUSED when the id or the idempotency key is
+ * taken. */
 MUST_CHECK int store_job_insert(struct store *s, struct job_row *row, struct error *err);
 /* All columns but id, agent, owner, input, idempotency key, created, max_running, published,
  * thread, ordinal, first_seq.  ERR_NOT_FOUND. */
 MUST_CHECK int store_job_update(struct store *s, const struct job_row *row, struct error *err);
-/* Sets `published`.  A job that is not there is no error. */
+/* Sets `published`.  Not an error when the job does not exist. */
 MUST_CHECK int store_job_published(struct store *s,
                                    int64_t key,
                                    int64_t published,
                                    struct error *err);
-/* The server crashed over the job at @crashed (0: it did not), and it is set aside since
- * @set_aside (0: it is not). */
+/* The server crashed while folding the job at @crashed (0: it did not), and the job is set
+ * aside since @set_aside (0: it is not). */
 MUST_CHECK int store_suspect(struct store *s,
                              int64_t job,
                              int64_t crashed,
                              int64_t set_aside,
                              struct error *err);
-/* The job is gone at once; its records go with store_expire.  ERR_NOT_FOUND. */
+/* Deletes the job at once; store_expire deletes its records.  ERR_NOT_FOUND. */
 MUST_CHECK int store_job_delete(struct store *s, int64_t key, struct error *err);
-/* A record chunk: the records of a job that follow its last one, up to @last, a line each with
- * a newline between.  @batch is the number of the producer's last batch, or -1.
+/* Appends a record chunk: the records of a job after its last one, up to @last, one per line,
+ * separated by newlines.  @batch is the number of the producer's last batch, or -1.
  *
- * The job's row need not be stored with every chunk: a row that is read has the seq of the
- * last record that is there, and the batch of the last chunk behind the seq that it was stored
- * with.
+ * The job's row need not be stored with every chunk: when a row is read, its seq is that of the
+ * last stored record, and its batch that of the last chunk after the seq with which the row was
+ * stored.
  *
- * ERR_REFUSED when there is a chunk that ends there; ERR_TOO_LARGE past store_max_seq(). */
+ * ERR_REFUSED when a chunk that ends there exists; ERR_TOO_LARGE past store_max_seq(). */
 MUST_CHECK int store_append(struct store *s,
                             int64_t key,
                             uint64_t last,
                             struct str stored,
                             int64_t batch,
                             struct error *err);
-/* The number of the last record that a job may have. */
+/* The highest number of a job's record. */
 uint64_t store_max_seq(const struct store *s);
 /* Is it behind a network? */
 bool store_is_remote(const struct store *s);
-/* The wall clock was set: everything that is stored to happen later (leases, deadlines,
- * retention, tokens) is moved by @by milliseconds, to @now's clock. */
+/* The wall clock was set: moves all stored future times (leases, deadlines, retention, tokens)
+ * by @by milliseconds, to the clock of @now. */
 MUST_CHECK int store_move_times(struct store *s, int64_t by, int64_t now, struct error *err);
-/* Notes that it is @now. */
+/* Stores the current time. */
 MUST_CHECK int store_note_time(struct store *s, int64_t now, struct error *err);
-/* Retention.  A final job that was kept for its time loses its input and all its records but
- * its ending: job.end, and what says why it failed or was cancelled.  @keep_ms later it goes
- * itself.  Does about @limit rows' worth of that; says how much it was, 0 when there is
- * nothing left to do. */
+/* Retention.  An expired job loses its input and all its records but its ending: job.end, and
+ * what says why it failed or was cancelled.  @keep_ms later it is deleted.  Handles about
+ * @limit rows, and returns how many; 0: nothing is left to do. */
 MUST_CHECK int store_expire(struct store *s,
                             int64_t now,
                             int64_t keep_ms,
                             size_t limit,
                             size_t *ret_n,
                             struct error *err);
-/* Tidies up behind the commits, if there is enough to do, without waiting long for readers. May
- * be called after every commit. */
+/* Checkpoints the database after commits, if there is enough to do, without waiting long for
+ * readers.  May be called after every commit. */
 void store_compact(struct store *s);
 
 /* --- reading ----------------------------------------------------------------- */
@@ -188,8 +187,8 @@ MUST_CHECK int store_job_by_idempotency(struct store *s,
                                         struct error *err);
 
 struct job_filter {
-    struct str state, agent, owner; /* absent ones do not filter */
-    int64_t before;                 /* only keys below; 0: from the newest */
+    struct str state, agent, owner; /* absent: any */
+    int64_t before;                 /* only lower keys; 0: from the newest */
     size_t limit;
 };
 
@@ -201,27 +200,27 @@ MUST_CHECK int store_jobs(struct store *s,
                           store_job_cb cb,
                           void *arg,
                           struct error *err);
-/* All that are not final, oldest first: what a start-up has to look after. */
+/* All jobs that are not final, oldest first: for recovery at start-up. */
 MUST_CHECK int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
 
-/* The latest time that was noted or that an open job was written at; 0: none. */
+/* The latest stored time, or the latest write of an open job; 0: none. */
 MUST_CHECK int store_time_noted(struct store *s, int64_t *ret, struct error *err);
 
-/* All with something to publish, or that may come to have it; the same. */
+/* All jobs that have, or may get, something to publish; oldest first. */
 MUST_CHECK int store_unpublished_jobs(struct store *s,
                                       store_job_cb cb,
                                       void *arg,
                                       struct error *err);
 
-/* All that are set aside, oldest first. */
+/* All jobs that are set aside, oldest first. */
 MUST_CHECK int store_jobs_set_aside(struct store *s,
                                     store_job_cb cb,
                                     void *arg,
                                     struct error *err);
 
 typedef int (*store_record_cb)(void *arg, uint64_t seq, struct str stored);
-/* Records with seq > @after in order, until @limit rows or @max_bytes or the callback
- * returns non-zero, which is no error.  The first one comes whatever its size.  No
+/* Records with seq > @after in order, until @limit rows, @max_bytes, or until the callback
+ * returns non-zero, which is not an error.  The first one is returned whatever its size.  No
  * transaction is left open. */
 MUST_CHECK int store_records(struct store *s,
                              int64_t key,
@@ -240,22 +239,22 @@ MUST_CHECK int store_record(struct store *s,
 
 /* --- questions ----------------------------------------------------------------- */
 
-/* What a job has asked a person.  Texts but the id are JSON. */
+/* A question that a job has asked.  Texts but the id are JSON. */
 struct question_row {
     int64_t job;                         /* its key */
     uint64_t seq;                        /* of the record that asks */
-    struct str id;                       /* the graph's */
-    int64_t attempt;                     /* that asked */
+    struct str id;                       /* from the graph */
+    int64_t attempt;                     /* the attempt that asked */
     int64_t asked;                       /* milliseconds since 1970, as the others */
     int64_t expires;                     /* 0: never */
     struct str on_expiry;                /* fail, default, cancel */
     struct str fallback;                 /* the answer of `default` */
     struct str schema;                   /* of the answer; absent: anything */
-    struct str question, context, value; /* as the record has them */
-    struct str answer;                   /* absent: it is open */
-    struct str answered_by;              /* whose token; "expiry"; absent: nobody's */
+    struct str question, context, value; /* as in the record */
+    struct str answer;                   /* absent: not answered */
+    struct str answered_by;              /* the token's owner; "expiry"; absent: no owner */
     int64_t answered;                    /* 0: not yet */
-    uint64_t resumed;                    /* the record with which the job went on; 0: not yet */
+    uint64_t resumed;                    /* the record with which the job resumed; 0: not yet */
     struct str job_id, agent, owner;     /* out: of its job */
 };
 
@@ -271,21 +270,22 @@ MUST_CHECK int store_question_answer(struct store *s,
                                      struct str by,
                                      int64_t now,
                                      struct error *err);
-/* The job goes on, with the record @seq, on all answers that it has not gone on with yet. */
+/* The job resumes, with record @seq: marks all answers that were not used before. */
 MUST_CHECK int store_questions_resumed(struct store *s,
                                        int64_t job,
                                        uint64_t seq,
                                        struct error *err);
 
 typedef int (*store_question_cb)(void *arg, const struct question_row *row);
-/* All of a job, in the order in which they were asked; until the callback returns non-zero. */
+/* All questions of a job, in the order in which they were asked; stops when the callback
+ * returns non-zero. */
 MUST_CHECK int store_questions(struct store *s,
                                int64_t job,
                                store_question_cb cb,
                                void *arg,
                                struct error *err);
-/* Those of all jobs that run or wait, and that are not answered, the same; from behind a place
- * on. */
+/* Unanswered questions of all jobs that run or wait, in the same way; after a given
+ * position. */
 MUST_CHECK int store_open_questions(struct store *s,
                                     int64_t after_job,
                                     uint64_t after_seq,
@@ -295,38 +295,37 @@ MUST_CHECK int store_open_questions(struct store *s,
 
 /* --- threads and their runs ------------------------------------------------------ */
 
-/* A thread: what runs of a graph share, one after another.  Texts but id, owner and status are
- * JSON. */
+/* A thread: runs of a graph that share a state.  Texts but id, owner and status are JSON. */
 struct thread_row {
-    int64_t key;   /* given by the store, and never again */
+    int64_t key;   /* given by the store, never reused */
     struct str id; /* unique */
     struct str owner;
     struct str status; /* idle busy interrupted error */
     struct str metadata, config;
-    struct str interrupts; /* {task: [{id, value}], …}: what its last run has asked */
+    struct str interrupts; /* {task: [{id, value}], …}: the questions of its last run */
     struct str error;      /* of its last run; absent: none */
     struct str values;     /* the graph's state; absent: none yet */
     int64_t created, updated;
     int64_t state_updated; /* 0: never */
-    int64_t n_runs;        /* ordinals that were given */
-    int64_t is_temporary;  /* it goes with its run, and no list shows it */
-    int64_t ttl_ms;        /* it goes when it was not changed for so long; 0: it stays */
+    int64_t n_runs;        /* number of runs so far, the last ordinal */
+    int64_t is_temporary;  /* deleted with its run, and not in lists */
+    int64_t ttl_ms;        /* deleted when it was not changed for so long; 0: never */
 };
 
-/* What a job that is a run of a thread has besides. */
+/* The additional columns of a job that is a run of a thread. */
 struct run_row {
     int64_t job; /* its key */
     struct str assistant;
     struct str metadata; /* JSON */
-    struct str kwargs;   /* JSON: how it is to be run, without its input */
-    struct str strategy; /* what it did about those that were at work */
-    int64_t modes;       /* MODE_… of its own stream */
-    int64_t subgraphs;   /* the same: 0 or 1 */
+    struct str kwargs;   /* JSON: its arguments, without its input */
+    struct str strategy; /* its multitask strategy: what happened to running ones */
+    int64_t modes;       /* MODE_…: the default modes of its stream */
+    int64_t subgraphs;   /* the default of its stream: 0 or 1 */
     struct str thread;   /* out: the id */
 };
 
-/* Inside begin and commit.  With the key that it has; sets row->key when that is 0.
- * ERR_REFUSED when the id is taken. */
+/* Inside begin and commit.  Uses row->key, or sets it when it is 0.  ERR_REFUSED when the id is
+ * taken. */
 MUST_CHECK int store_thread_insert(struct store *s, struct thread_row *row, struct error *err);
 /* All columns but id, owner, values, created and is_temporary.  ERR_NOT_FOUND. */
 MUST_CHECK int store_thread_update(struct store *s,
@@ -337,7 +336,7 @@ MUST_CHECK int store_thread_values(struct store *s,
                                    struct str values,
                                    int64_t now,
                                    struct error *err);
-/* Its jobs are the caller's to delete. */
+/* The caller deletes its jobs. */
 MUST_CHECK int store_thread_delete(struct store *s, int64_t key, struct error *err);
 MUST_CHECK int store_run_insert(struct store *s, const struct run_row *row, struct error *err);
 
@@ -358,8 +357,8 @@ MUST_CHECK int store_run_get(struct store *s,
 enum thread_order { THREADS_BY_UPDATED, THREADS_BY_CREATED, THREADS_BY_ID, THREADS_BY_STATUS };
 
 typedef int (*store_thread_cb)(void *arg, const struct thread_row *row);
-/* All but temporary ones, of @owner unless it is absent; until the callback returns non-zero.
- */
+/* All threads but temporary ones, of @owner unless it is absent; stops when the callback
+ * returns non-zero. */
 MUST_CHECK int store_threads(struct store *s,
                              enum thread_order order,
                              bool ascending,
@@ -367,7 +366,7 @@ MUST_CHECK int store_threads(struct store *s,
                              store_thread_cb cb,
                              void *arg,
                              struct error *err);
-/* Those whose time has come, and that have no run at work. */
+/* Expired threads without a running run. */
 MUST_CHECK int store_threads_expired(struct store *s,
                                      int64_t now,
                                      size_t limit,
@@ -385,14 +384,14 @@ MUST_CHECK int store_thread_jobs(struct store *s,
 
 enum { STORE_SECRET_BYTES = 32 };
 
-/* One token, or a session of one. */
+/* A token, or a session of a token. */
 struct token_row {
     struct str id;     /* unique */
-    struct str parent; /* of a session: the token that it stands for; else absent */
+    struct str parent; /* of a session: its token; else absent */
     struct str hash;   /* STORE_SECRET_BYTES */
     struct str name;   /* for people */
     struct str scopes, owner, jobs, agents;
-    /* 0: no limit; -1: the server's */
+    /* 0: no limit; -1: the server's default */
     int64_t max_jobs, max_queued, max_running, max_streams, max_events;
     int64_t created, expires, revoked; /* milliseconds since 1970; 0: not */
 };
@@ -401,58 +400,58 @@ struct token_row {
 MUST_CHECK int store_token_insert(struct store *s,
                                   const struct token_row *row,
                                   struct error *err);
-/* It stays in the table, so that the list shows it; its sessions go.  Once is enough: the
- * first time stays.  ERR_NOT_FOUND. */
+/* Keeps the row, so that lists show it; deletes its sessions.  Revoking again keeps the first
+ * time.  ERR_NOT_FOUND. */
 MUST_CHECK int store_token_revoke(struct store *s,
                                   struct str id,
                                   int64_t now,
                                   struct error *err);
 /* Removes a session; ERR_NOT_FOUND. */
 MUST_CHECK int store_session_delete(struct store *s, struct str id, struct error *err);
-/* The server has seen the changes up to @n. */
+/* The server confirms that it has read the changes up to @n. */
 MUST_CHECK int store_tokens_see(struct store *s, int64_t n, struct error *err);
 /* Removes sessions that have expired. */
 MUST_CHECK int store_sessions_expire(struct store *s, int64_t now, struct error *err);
-/* A random text of STORE_SECRET_BYTES that stays the same: @fresh, if there is none yet. */
+/* A permanent random secret of STORE_SECRET_BYTES: stores @fresh, if there is none yet. */
 MUST_CHECK int store_secret(struct store *s,
                             struct str name,
                             struct str fresh,
                             unsigned char ret[STORE_SECRET_BYTES],
                             struct error *err);
 
-/* For every store. */
+/* In every store. */
 typedef int (*store_token_cb)(void *arg, const struct token_row *row);
 /* Oldest first, parents before their sessions; stops when the callback returns non-zero. */
 MUST_CHECK int store_tokens(struct store *s, store_token_cb cb, void *arg, struct error *err);
-/* A number that rises with every change to them; and the one up to which the server that has
- * the database has seen them. */
+/* A number that rises with every change of tokens; the second: the number that the server has
+ * confirmed. */
 MUST_CHECK int store_token_changes(struct store *s, int64_t *ret, struct error *err);
 MUST_CHECK int store_tokens_seen(struct store *s, int64_t *ret, struct error *err);
 
-/* Counts for the operator.  Records as the jobs' rows were last stored: seq - first_seq + 1. */
+/* Counts for the operator.  Records are computed from the stored rows of jobs: seq - first_seq
+ * + 1. */
 struct store_stats {
     int64_t jobs, records, bytes;
 };
 MUST_CHECK int store_stats(struct store *s, struct store_stats *ret, struct error *err);
 
-/* --- looking after it ---------------------------------------------------------- */
+/* --- administration ------------------------------------------------------------ */
 
-/* Each of these may be something that a backend does not offer: ERR_REFUSED, which says so. */
+/* A backend may not offer some of these: ERR_REFUSED, with a message. */
 
 typedef void (*store_finding_cb)(void *arg, struct str what);
-/* Is the database sound, as its own tools see it?  Each thing that is not is told. */
+/* Checks the database with its own tools; calls back for each problem. */
 MUST_CHECK int store_check(struct store *s, store_finding_cb cb, void *arg, struct error *err);
-/* Copies all of it to a new file, also while a server writes.  ERR_REFUSED when there is one
- * of that name. */
+/* Copies the database to a new file, also while a server writes.  ERR_REFUSED when the file
+ * exists. */
 MUST_CHECK int store_backup(struct store *s, const char *path, struct error *err);
-/* Gives free space back to the file system; only for the one that writes. */
+/* Returns free space to the file system; writer only. */
 MUST_CHECK int store_vacuum(struct store *s, struct error *err);
 
-/* Was what it is stored in deleted, moved or replaced since it was opened?  Then commits fail.
- */
+/* Was the database deleted, moved or replaced since it was opened?  Then commits fail. */
 bool store_is_lost(struct store *s);
 
-/* What it takes where it lives, and the room there; does not look into it. */
+/* The disk space that it uses, and the free space; does not read the database. */
 struct store_figure {
     const char *name; /* one lower-case word */
     const char *help; /* a sentence */
@@ -467,11 +466,11 @@ struct store_disk {
     uint64_t free, total; /* of the file system; free for us */
 };
 
-/* After an error, too, *@ret has the names of the figures, all of 0 bytes. */
+/* Even after an error, *@ret has the names of the figures, with 0 bytes. */
 MUST_CHECK int store_disk(struct store *s, struct store_disk *ret, struct error *err);
 
 enum { STORE_IDENTITY_BYTES = 40 };
-/* A short text that tells this database from all others of the machine. */
+/* A short text that identifies this database on the machine. */
 MUST_CHECK int store_identity(struct store *s,
                               char ret[STORE_IDENTITY_BYTES],
                               struct error *err);

@@ -1,8 +1,7 @@
-/* Looking after it: what does not fit together, what tells this database from others, and the
- * breadcrumb.
+/* Administration: consistency checks, the identity of the database, and the breadcrumb.
  *
- * The breadcrumb is in shared memory of the machine, under the identity of the database: it
- * outlives the process and not the machine, as it should.  A gateway that starts on another
+ * The breadcrumb is in shared memory of the machine, named after the identity of the database:
+ * it survives the process but not a reboot, as it should.  A gateway that starts on another
  * machine does not see it. */
 #include "store/breadcrumb.h"
 #include "store/postgres/postgres.h"
@@ -50,7 +49,7 @@ static int open_page(struct postgres_store *s, struct error *err)
         return code;
     (void)snprintf(name, sizeof(name), "/spoolwire-%s", identity);
     int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    /* With its page: writing where there is no room for one is a signal. */
+    /* Allocates the page: writing to a mapped page without disk space raises a signal. */
     int number = fd < 0 ? errno : posix_fallocate(fd, 0, PAGE_BYTES);
     if (number == 0)
         return fd;

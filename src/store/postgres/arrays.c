@@ -1,9 +1,9 @@
-/* Arrays in PostgreSQL's binary form: a head of five numbers, then each value behind its
+/* Arrays in PostgreSQL's binary format: a header of five numbers, then each value after its
  * length.
  *
  *     dimensions (1) | has NULLs | type | how many | first index (1) | length, bytes | …
  *
- * The length of a NULL is -1.  Two numbers of the head are known at the end only. */
+ * The length of a NULL is -1.  Two numbers of the header are only known at the end. */
 #define _DEFAULT_SOURCE /* htobe64 */
 #include "store/postgres/postgres.h"
 

@@ -1,4 +1,4 @@
-/* Rows of assistants: one for each version, of which one counts. */
+/* Rows of assistants: one for each version; one of them is the current one. */
 #include "store/postgres/postgres.h"
 
 static int choose(struct store *s, struct str id, int64_t version, struct error *err)

@@ -12,7 +12,8 @@ enum { METADATA_DEPTH = 512 };
 static void put_typed(struct postgres_params *p, const struct typed *value)
 {
     params_text(p, value->type);
-    params_text(p, value->data.p != NULL ? value->data : STR("")); /* NULL would be no bytes */
+    params_text(p, value->data.p != NULL ? value->data : STR("")); /* a NULL pointer would be
+                                                                      SQL's NULL */
 }
 
 static void put_run(struct postgres_params *p, const struct checkpoint_row *of)
@@ -31,8 +32,8 @@ static void start_at(struct postgres_params *p,
     params_text(p, of->id);
 }
 
-/* The run that has saved it, as the metadata say.  Not in SQL: PostgreSQL refuses JSON with
- * escapes that it cannot have in a text. */
+/* The run that saved it, from the metadata.  Not parsed in SQL: PostgreSQL refuses JSON with
+ * escapes that its texts cannot contain. */
 static struct str run_of(struct json_reader *reader, struct str metadata)
 {
     struct json j;
@@ -106,7 +107,8 @@ int postgres_state_put(struct store *s,
     return write_rows(&p, NULL, err);
 }
 
-/* @n statements from @first on, one for each table, with one or two texts. */
+/* Runs @n statements from @first on, one for each table, with one or two texts as
+ * parameters. */
 static int run_several(struct store *s,
                        enum postgres_statement first,
                        unsigned n,
@@ -137,7 +139,7 @@ int postgres_thread_copy(struct store *s, struct str from, struct str to, struct
     return run_several(s, SQL_CHECKPOINTS_COPY, 4, to, from, err);
 }
 
-/* What belongs to checkpoints that are no longer there goes, too. */
+/* Deletes writes, states and channels of checkpoints that no longer exist. */
 static int sweep(struct store *s, struct str thread, struct error *err)
 {
     return run_several(s, SQL_CHANNELS_SWEEP, 3, thread, STR_NONE, err);
@@ -164,7 +166,7 @@ static struct typed typed_of(const PGresult *r, int i, int column)
     return (struct typed){ cell_text(r, i, column), cell_text(r, i, column + 1) };
 }
 
-/* The three that look for checkpoints, in the order of @first: by id, in a ns, in all. */
+/* The three statements that select checkpoints, from @first on: by id, in a ns, in all. */
 static void start_filter(struct postgres_params *p,
                          struct store *s,
                          enum postgres_statement first,

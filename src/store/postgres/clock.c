@@ -1,9 +1,9 @@
-/* Stored times and a wall clock that is set: all that was to happen in a while is moved with
- * the clock, so that it still happens after that while. */
+/* Moves stored times when the wall clock is set: deadlines move with the clock, so that they
+ * are still as far away. */
 #include "store/postgres/postgres.h"
 
-/* Tokens are also made by other processes: one that was made since the step is on the new
- * clock already. */
+/* Other processes also create tokens: one that was created since the step is already on the new
+ * clock. */
 enum { NEW_TOKEN_MS = 5000 };
 
 int postgres_note_time(struct store *s, int64_t now, struct error *err)

@@ -1,9 +1,9 @@
-/* A connection: made when the store is opened, and again when it was lost.
+/* A connection: made when the store is opened, and again when it is lost.
  *
  *     connect ─▶ settings ─▶ lock (writer) ─▶ schema ─▶ epoch (writer) ─▶ statements
  *
- * Nothing depends on the defaults of the role or the database: what durability and isolation
- * rest on is set for each session. */
+ * Nothing depends on the defaults of the role or the database: settings for durability and
+ * isolation are set in each session. */
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ void connection_close(struct postgres_store *s)
     s->n_unread = 0;
 }
 
-/* The value of a keyword of the URL, the environment or the service file; "": none. */
+/* The value of a keyword, from the URL, the environment or the service file; "": none. */
 static const char *option(const PQconninfoOption *options, const char *keyword)
 {
     for (; options->keyword != NULL; options++)
@@ -40,7 +40,7 @@ int connection_name(struct postgres_store *s, const char *url, struct error *err
     if (code != 0)
         return code;
     PQconninfoOption *options = PQconninfoParse(url, NULL);
-    if (options == NULL) /* libpq's own text may quote the URL, with the password */
+    if (options == NULL) /* no details: libpq's message may quote the password */
         return error_set(
             err, ERR_SYNTAX,
             "this is no URL of a PostgreSQL database: write "
@@ -81,13 +81,13 @@ int connection_exec(struct postgres_store *s,
 static void on_notice(void *arg, const PGresult *result)
 {
     (void)arg;
-    (void)result; /* libpq prints them on stderr otherwise */
+    (void)result; /* ignored: libpq would print them on stderr */
 }
 
 PGconn *connection_dial(const struct postgres_store *s)
 {
-    /* What stands later counts: the URL may say otherwise.  A peer that is gone is noticed
-     * after some 15 s. */
+    /* Later values win, so the URL can override these.  A dead peer is noticed after some 15
+     * s. */
     const char *const words[] = { "connect_timeout",
                                   "keepalives_idle",
                                   "keepalives_interval",
@@ -106,7 +106,7 @@ int connection_open(struct postgres_store *s, struct error *err)
     s->conn = connection_dial(s);
     if (connection_lost(s))
         return postgres_cannot_connect(s, s->conn, err);
-    (void)PQsetNoticeReceiver(s->conn, on_notice, NULL); /* gives the one before */
+    (void)PQsetNoticeReceiver(s->conn, on_notice, NULL); /* returns the old receiver */
     if (PQserverVersion(s->conn) < OLDEST_SERVER)
         return error_set(err, ERR_REFUSED,
                          "PostgreSQL (%s) is version %d: spoolwire needs 13 or newer", s->name,
@@ -120,7 +120,7 @@ int connection_open(struct postgres_store *s, struct error *err)
     return 0;
 }
 
-/* A writer that stands still in a transaction holds up others: PostgreSQL ends it. */
+/* PostgreSQL ends a session that is idle in a transaction, because it would block others. */
 #define SETTINGS                                                                        \
     "SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; "              \
     "SET default_transaction_isolation = 'read committed'; SET statement_timeout = 0; " \
@@ -158,7 +158,7 @@ static int connect_anew(struct postgres_store *s, struct error *err)
 
 int connection_ready(struct postgres_store *s, struct error *err)
 {
-    /* Notices that PostgreSQL has closed it while nothing was asked. */
+    /* Notices whether PostgreSQL has closed the idle connection. */
     if (!connection_lost(s) && PQconsumeInput(s->conn) == 1 && !connection_lost(s))
         return 0;
     connection_close(s);

@@ -1,7 +1,8 @@
 /* Rows of any table, for store/copy.h: read through a cursor, written in the pipeline.
  *
- * Some columns are PostgreSQL's own.  Whether a job is unpublished follows from `published`,
- * and whose a checkpoint is from its metadata; a boolean is a number elsewhere. */
+ * Some columns exist only in PostgreSQL: whether a job is unpublished is derived from
+ * `published`, and the run of a checkpoint from its metadata.  Booleans are numbers in other
+ * backends. */
 #include "store/copy.h"
 #include "store/postgres/postgres.h"
 
@@ -58,8 +59,7 @@ static size_t read_cells(const PGresult *r,
     return (size_t)n;
 }
 
-/* One page of the cursor; *@ret_more is false behind the last row and when @cb has had enough.
- */
+/* One page of the cursor; *@ret_more is false after the last row and when @cb has stopped. */
 static int give_page(struct postgres_store *s,
                      const struct store_table *table,
                      store_row_cb cb,
@@ -156,7 +156,7 @@ static int prepare_load(struct postgres_store *s,
     return code;
 }
 
-/* A checkpoint through its own function, which finds out whose it is. */
+/* Uses the regular function for checkpoints, which derives the run. */
 static int load_checkpoint(struct store *s, const struct store_cell *c, struct error *err)
 {
     return postgres_checkpoint_put(
@@ -204,7 +204,7 @@ int postgres_load(struct store *store,
 static const char *const sequences
     [STORE_KEYS_MAX] = { [STORE_JOB_KEYS] = "job_keys", [STORE_THREAD_KEYS] = "thread_keys" };
 
-/* A value of a sequence is the first of a block. */
+/* A value of the sequence is the first key of a block. */
 int postgres_last_key(struct store *store,
                       enum store_keys kind,
                       int64_t *ret,

@@ -1,7 +1,8 @@
-/* Looks at a database before a gateway does: `spoolwire doctor --store`, `spoolwire db status`.
+/* Examines a database before a gateway uses it: `spoolwire doctor --store`, `spoolwire db
+ * status`.
  *
- * Each step tells what it found in one sentence; a step that fails ends it, since the next ones
- * need it.  Nothing is changed, and no lock is taken. */
+ * Each step reports its result in one sentence; a failed step ends the examination, since the
+ * next ones depend on it.  Nothing is changed, and no lock is taken. */
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static int look_at_server(struct examination *e)
     return 0;
 }
 
-/* The first thing that the role lacks, as a text; empty: nothing. */
+/* The first right that the role lacks, as a text; empty: none. */
 #define MISSING_RIGHT                                                                    \
     "SELECT coalesce((SELECT 'to change the table ' || c.relname FROM pg_class c "       \
     "WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') " \
@@ -101,7 +102,7 @@ static void look_at_writer(struct examination *e)
             "WHERE locktype = 'advisory' AND classid::int8 = "
             "hashtext('spoolwire:' || current_schema())::int8 & 4294967295)",
             &r, NULL) != 0)
-        return; /* a gateway finds it out */
+        return; /* the gateway will find out */
     (void)snprintf(text, sizeof(text), "%s, epoch %.20s",
                    PQgetvalue(r, 0, 1)[0] != '0' ? "a gateway writes" : "no gateway writes",
                    PQgetvalue(r, 0, 0));
@@ -117,7 +118,7 @@ static void look_at_durability(struct examination *e)
                         "SELECT current_setting('fsync'), "
                         "current_setting('synchronous_standby_names')",
                         &r, NULL) != 0)
-        return; /* it only warns */
+        return; /* only a warning */
     if (PQgetvalue(r, 0, 0)[0] != 'o' || PQgetvalue(r, 0, 0)[1] != 'n')
         e->cb(e->arg, STORE_DOUBTFUL, "fsync", "fsync is off: a power failure damages the data",
               "Set fsync = on in postgresql.conf.");

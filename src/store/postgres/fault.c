@@ -1,7 +1,7 @@
-/* What went wrong, for the person who has to put it right.
+/* Error messages for the operator.
  *
- * PostgreSQL says how a statement failed by a code of five characters (SQLSTATE), libpq how a
- * connection did by a text.  Neither ever shows a password; a URL may, so none is printed. */
+ * PostgreSQL reports a failed statement by a code of five characters (SQLSTATE), libpq a failed
+ * connection by a text.  Neither contains a password; a URL may, so URLs are never printed. */
 #include "store/postgres/postgres.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ int not_found(int code, const char *what, struct error *err)
     return code == ERR_NOT_FOUND ? error_set(err, code, "there is no such %s", what) : code;
 }
 
-/* libpq's texts have several lines; the first says it. */
+/* libpq's messages have several lines; the first is enough. */
 static int first_line(const char *text)
 {
     return (int)strcspn(text, "\n");
@@ -21,7 +21,7 @@ int postgres_cannot_connect(struct postgres_store *s, const PGconn *conn, struct
 {
     const char *text = conn != NULL ? PQerrorMessage(conn) : "out of memory";
 
-    /* "connection to server at "host", port 5432 failed: why": s->name says where. */
+    /* Skips "connection to server at "host", port 5432 failed: "; s->name has the server. */
     const char *why = strstr(text, " failed: ");
 
     text = why != NULL ? why + strlen(" failed: ") : text;
@@ -56,7 +56,7 @@ static int shortage(struct postgres_store *s, const char *state, struct error *e
                      s->name);
 }
 
-/* The statement was understood, and PostgreSQL will not do it. */
+/* PostgreSQL refused a valid statement. */
 static int refused(struct postgres_store *s,
                    const char *state,
                    const char *message,

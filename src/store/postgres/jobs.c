@@ -1,4 +1,4 @@
-/* Rows of jobs, and of those over which the server has crashed. */
+/* Rows of jobs, and of jobs that the server was folding when it crashed. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ static void put_changing(struct postgres_params *p, const struct job_row *row)
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* Blocks that follow one another make one; what is left of another block is given to nobody. */
+/* Consecutive blocks are merged; the rest of a block that is not consecutive is not used. */
 int postgres_take_keys(struct store *store,
                        enum store_keys kind,
                        size_t n,
@@ -68,7 +68,7 @@ int postgres_take_keys(struct store *store,
     return 0;
 }
 
-/* Which of the two is taken. */
+/* Which of the two unique columns is taken? */
 static int taken(struct store *s, const struct job_row *row, struct error *err)
 {
     struct job_row other;

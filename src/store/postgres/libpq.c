@@ -1,16 +1,15 @@
 /* libpq, loaded when the first PostgreSQL database is opened.
  *
  * Linking with it would load some twenty libraries (Kerberos, LDAP, GnuTLS) at the start of
- * every command, which a server on SQLite would pay for nothing.  So these are its functions,
- * as far as they are used; each finds the real one once and keeps its address, which never
- * changes. */
+ * every command, which a server on SQLite does not need.  So this file defines the functions
+ * that we use; each finds the real one once and keeps its address, which never changes. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
 #include <dlfcn.h>
 #include <stdatomic.h>
 
-/* Puts the address of libpq's @name into *@real, a function pointer; NULL without libpq. */
+/* Stores the address of libpq's function @name in *@real; NULL without libpq. */
 static void find(_Atomic(void *) *kept, const char *name, void *real)
 {
     void *found = atomic_load(kept);
@@ -21,11 +20,11 @@ static void find(_Atomic(void *) *kept, const char *name, void *real)
         found = lib != NULL ? dlsym(lib, name) : NULL;
         atomic_store(kept, found);
     }
-    /* POSIX's own way of turning an object pointer into a function pointer. */
+    /* The way that POSIX recommends to turn an object pointer into a function pointer. */
     *(void **)real = found;
 }
 
-/* Declares `real`, libpq's own @name. */
+/* Declares `real`, a pointer to libpq's function @name. */
 #define FIND(name)                 \
     static _Atomic(void *) kept;   \
     __typeof__(name) *real = NULL; \
@@ -91,7 +90,7 @@ FUNCTION(int, PQsendQueryPrepared,
          (conn, name, n, values, lengths, formats, result_format))
 /* clang-format on */
 
-/* These take NULL, so they are also called for what never came to be. */
+/* These accept NULL, because they are also called when nothing was created. */
 
 void PQfinish(PGconn *conn)
 {

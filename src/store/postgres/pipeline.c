@@ -1,14 +1,12 @@
-/* Sending statements and reading their results.
+/* Sends statements and reads their results.
  *
- * The connection is always in pipeline mode.  A statement that is sent goes into libpq's
- * buffer; settle() ends the message and reads one result for each statement:
+ * The connection is always in pipeline mode.  A statement is first written to libpq's buffer;
+ * settle() sends a sync and reads one result for each statement.  A turn takes one round trip:
+ * begin, fence, write, write, …, commit, sync are sent together, and then all results are read.
+ * A read in the middle of a turn settles the statements before it, which costs another round
+ * trip.
  *
- *     begin, fence, write, write, …, commit, sync ──▶          one round trip a turn
- *                                     ◀── result, result, …
- *
- * A read in the middle settles what was sent before it, which costs a round trip more.
- *
- * After the first statement that fails, PostgreSQL skips all others up to the sync. */
+ * After a statement fails, PostgreSQL skips all others up to the sync. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -29,17 +27,17 @@ static bool has_failed(const PGresult *r)
            status != PGRES_PIPELINE_SYNC;
 }
 
-/* One statement's result; NULL when the connection is gone. */
+/* One statement's result; NULL when the connection is lost. */
 static PGresult *read_one(struct postgres_store *s)
 {
     PGresult *r = PQgetResult(s->conn);
     PGresult *end = r != NULL ? PQgetResult(s->conn) : NULL;
 
-    PQclear(end); /* only a connection that breaks here has one */
+    PQclear(end); /* normally NULL; a result only if the connection breaks here */
     return r;
 }
 
-/* Reads all results.  The last @n are in @ret, also after an error, unless they are NULL. */
+/* Reads all results.  The last @n are in @ret, also after an error; each may be NULL. */
 static int settle_all(struct postgres_store *s, PGresult **ret, size_t n, struct error *err)
 {
     int code = PQpipelineSync(s->conn) == 1 ? 0 : postgres_fault(s, NULL, err);
@@ -58,8 +56,8 @@ static int settle_all(struct postgres_store *s, PGresult **ret, size_t n, struct
     PGresult *sync = connection_lost(s) ? NULL : PQgetResult(s->conn);
     if (code == 0 && PQresultStatus(sync) != PGRES_PIPELINE_SYNC)
         code = postgres_fault(s, sync, err);
-    /* What was executed is not known without it: also when PostgreSQL has said that it ends the
-     * session, and libpq has not seen the end yet. */
+    /* Without the sync it is unknown what was executed: close the connection, also when
+     * PostgreSQL has announced the end of the session and libpq has not noticed it yet. */
     if (PQresultStatus(sync) != PGRES_PIPELINE_SYNC)
         connection_close(s);
     PQclear(sync);
@@ -114,7 +112,7 @@ int run_text(struct postgres_store *s, const char *sql, PGresult **ret, struct e
     return settle(s, ret, err);
 }
 
-/* The transaction, if there is one, cannot be committed any more. */
+/* The transaction, if there is one, can no longer be committed. */
 static int failed(struct postgres_store *s,
                   int code,
                   const struct error *why,
@@ -125,7 +123,7 @@ static int failed(struct postgres_store *s,
     return error_set(err, code, "%s", why->text);
 }
 
-/* May it be sent?  A refusal here leaves the transaction as it is. */
+/* Are the parameters valid?  A refusal here does not affect the transaction. */
 static int check(const struct postgres_params *p, struct error *err)
 {
     const struct postgres_store *s = p->s;
@@ -146,7 +144,7 @@ int send_plain(struct postgres_store *s, enum postgres_statement id, struct erro
     return send_params(&p, false, err);
 }
 
-/* Sends it and reads its result. */
+/* Sends the statement and reads its result. */
 static int exchange(struct postgres_params *p, PGresult **ret, struct error *err)
 {
     struct error why = { 0 };
@@ -171,7 +169,7 @@ int rows_get(struct postgres_params *p, PGresult **ret, struct error *err)
         code = exchange(p, ret, err);
     if (code == 0 || !connection_lost(s))
         return code;
-    /* A connection that was broken while nobody looked: reading once more does no harm. */
+    /* The idle connection was broken: connect again, and repeat the read, which is safe. */
     code = connection_ready(s, err);
     return code == 0 ? exchange(p, ret, err) : code;
 }

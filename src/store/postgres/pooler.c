@@ -1,9 +1,9 @@
-/* Is there a pooler between us and PostgreSQL, one that gives a session to several clients?
+/* Detects a connection pooler that shares one PostgreSQL session among several clients.
  *
- * Such a pooler (pgbouncer in transaction mode) breaks what a gateway rests on: locks and
- * prepared statements of a session.  A pooler makes up the process id that libpq gets when it
- * connects, so the real one differs from it.  Whether it also shares sessions is found out with
- * a second connection: when that gets our backend, it does. */
+ * Such a pooler (pgbouncer in transaction mode) breaks features that a gateway depends on:
+ * locks and prepared statements of a session.  A pooler makes up the backend process id that
+ * libpq gets when it connects, so it differs from the real one.  A second connection shows
+ * whether the pooler also shares sessions: it does if that connection gets our backend. */
 #include "store/postgres/postgres.h"
 
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 enum { TRIES = 3, WAIT_MS = 3000 };
 
-/* 0: it could not be asked, or did not answer in time. */
+/* 0: the query failed, or timed out. */
 static long backend_of(PGconn *conn)
 {
     struct pollfd fd = { .fd = PQsocket(conn), .events = POLLIN };

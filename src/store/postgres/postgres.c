@@ -1,13 +1,13 @@
 /* A store is one connection to a PostgreSQL database.
  *
- * The one that writes is the writer of the shard (shard.c).  Its transaction is a pipeline:
- * begin and the fence are sent with the first write, and the commit behind the last one.
+ * The store that writes is the writer of the shard (shard.c).  Its transaction is a pipeline:
+ * begin and the fence are sent before the first write, and the commit after the last one.
  *
- * Failing: what fails inside a transaction is remembered, nothing is sent after it, and the
- * commit gives the error again.  When the connection breaks, nothing of the transaction is
- * stored, and the next one connects anew, unless the commit itself was on its way.  Then
- * nobody knows, and nobody is told: settle_commit() connects until it can look.  The fence has
- * put the turn's number into `turns` in the same transaction; if it is there, all is. */
+ * Errors: after an error inside a transaction, nothing more is sent, and the commit returns the
+ * error again.  When the connection breaks, nothing of the transaction is stored, and the next
+ * one reconnects.  If the commit itself was already sent, its outcome is unknown, and the
+ * caller must wait: settle_commit() reconnects until it can check.  The fence has put the
+ * turn's number into `turns` in the same transaction; if it is there, everything is stored. */
 #include "store/postgres/postgres.h"
 
 #include "base/clock.h"
@@ -42,7 +42,7 @@ static int open_store(const char *place,
 {
     struct postgres_store *s = calloc(1, sizeof(*s));
 
-    (void)place; /* libpq wants the whole URL */
+    (void)place; /* unused: libpq parses the whole URL */
     if (s == NULL || (s->url = strdup(options->url)) == NULL) {
         free(s);
         return error_set(err, ERR_NOMEM, "out of memory");
@@ -76,7 +76,7 @@ void postgres_close(struct store *store)
     if (s->in_transaction)
         postgres_rollback(store);
     breadcrumb_release(s);
-    connection_close(s); /* the lock goes with it */
+    connection_close(s); /* also releases the lock */
     PQclear(s->kept);
     chunks_done(&s->chunks);
     free(s->url);
@@ -127,10 +127,11 @@ void postgres_rollback(struct store *store)
         connection_close(s);
     else if (settle(s, NULL, NULL) != 0 && !connection_lost(s) &&
              (send_plain(s, SQL_ROLLBACK, NULL) != 0 || settle(s, NULL, NULL) != 0))
-        connection_close(s); /* it was behind a statement that failed, so it is sent twice */
+        connection_close(s); /* sent twice, because the first one is skipped after a failed
+                                statement */
 }
 
-/* Is the turn @turn of @epoch stored?  ERR_BUSY and others: that cannot be known now. */
+/* Is turn @turn of @epoch stored?  ERR_BUSY and others: unknown for now. */
 static int find_turn(struct postgres_store *s,
                      int64_t epoch,
                      int64_t turn,
@@ -150,7 +151,7 @@ static int find_turn(struct postgres_store *s,
     return code;
 }
 
-/* The connection broke behind the commit.  Waits for as long as PostgreSQL is away. */
+/* The connection broke after the commit was sent.  Waits until PostgreSQL is back. */
 static int settle_commit(struct postgres_store *s, struct error *err)
 {
     int64_t epoch = s->epoch, turn = s->turn + 1;
@@ -158,7 +159,7 @@ static int settle_commit(struct postgres_store *s, struct error *err)
 
     while (find_turn(s, epoch, turn, &is_stored, err) != 0) {
         clock_sleep_ms(RETRY_MS);
-        if (s->is_fenced) /* then our last session has ended, and anybody may look */
+        if (s->is_fenced) /* our last session has ended then, so the check needs no lock */
             s->role = STORE_BESIDE;
     }
     if (s->role == STORE_BESIDE) {
@@ -202,8 +203,8 @@ int postgres_commit(struct store *store, struct error *err)
     return code;
 }
 
-/* Sends all of it, and waits for nothing: what fails is told by the next call that waits, at
- * the latest by the commit. */
+/* Sends the batch without waiting: the next call that waits reports an error, at the latest the
+ * commit. */
 int postgres_flush(struct store *s, struct store_batch *b, struct error *err)
 {
     postgres_of(s)->gathering = true;

@@ -1,18 +1,18 @@
-/* The PostgreSQL backend, inside: what its sources share.  Everyone else includes store.h.
+/* Internals of the PostgreSQL backend, shared by its sources.  Everyone else includes store.h.
  *
  *     postgres.c    opening, closing, transactions, commits whose answer was lost
  *     libpq.c       the client library, loaded when it is needed
- *     connection.c  connecting and connecting again
+ *     connection.c  connecting and reconnecting
  *     shard.c       who may write: the lock, the epoch, the turn
- *     schema.c      whose database it is, and bringing it up to date
+ *     schema.c      checking and migrating the schema
  *     statements.h  every statement
  *     statements.c  preparing them, parameters
  *     pipeline.c    sending statements, reading results
- *     jobs.c        rows of jobs, and of those over which the server has crashed
+ *     jobs.c        rows of jobs, and of suspects (journal/suspects.c)
  *     records.c     rows of records
- *     read.c        what a turn needs, in one round trip
+ *     read.c        the rows that a turn needs, in one round trip
  *     arrays.c      parameters that are arrays
- *     retention.c   what is kept how long
+ *     retention.c   deleting expired jobs and records
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
  *     items.c       rows of items
@@ -22,9 +22,9 @@
  *     admin.c       its identity, the breadcrumb
  *     clock.c       stored times, when the wall clock is set
  *     copy.c        rows of any table, for copies of the whole
- *     pooler.c      is a session really ours?
- *     examine.c     looking at a database beforehand
- *     fault.c       PostgreSQL's errors, as ours and in words */
+ *     pooler.c      detecting poolers that share sessions
+ *     examine.c     examining a database before it is used
+ *     fault.c       PostgreSQL's errors, as our codes and messages */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
 
@@ -37,22 +37,22 @@
 #include <libpq-fe.h>
 #include <stdatomic.h>
 
-/* As many as there are in SQLite's row ids: a database can be copied to either. */
+/* The same limit as with SQLite's row ids, so that a database can be copied to either. */
 #define POSTGRES_MAX_SEQ (((uint64_t)1 << 30) - 1)
 
-/* Keys are taken from a sequence in blocks of so many, which it counts by. */
+/* Keys are reserved in blocks of this size, the increment of the sequence. */
 #define POSTGRES_KEY_BLOCK 1024
 
-/* Gateways share nothing yet: there is one shard. */
+/* There is one shard: several gateways on one database are not supported yet. */
 enum { POSTGRES_SHARD = 0 };
 
 /* --- arrays.c: a column of many rows, as one parameter --------------------------------- */
 
-enum array_type { ARRAY_INT8 = 20, ARRAY_BYTEA = 17 }; /* PostgreSQL's numbers for them */
+enum array_type { ARRAY_INT8 = 20, ARRAY_BYTEA = 17 }; /* PostgreSQL's OIDs of these types */
 
 struct postgres_array {
     enum array_type type;
-    struct buf bytes; /* in PostgreSQL's binary form */
+    struct buf bytes; /* in PostgreSQL's binary format */
     uint32_t n;
     bool has_null;
 };
@@ -60,7 +60,7 @@ struct postgres_array {
 void array_init(struct postgres_array *a, enum array_type type);
 void array_done(struct postgres_array *a);
 void array_clear(struct postgres_array *a);
-/* Memory that runs out is told by params_array(). */
+/* params_array() reports an error if memory ran out here. */
 void array_int(struct postgres_array *a, int64_t value);
 void array_text(struct postgres_array *a, struct str text);
 void array_null(struct postgres_array *a);
@@ -72,29 +72,29 @@ struct postgres_chunks {
 
 struct postgres_store {
     struct store base;
-    PGconn *conn;   /* owned; in pipeline mode; NULL or broken: connect before the next use */
-    char *url;      /* owned; may hold a password, so no message shows it */
+    PGconn *conn;   /* owned; in pipeline mode; NULL or broken: reconnect before the next use */
+    char *url;      /* owned; may contain a password, so messages never show it */
     char name[112]; /* for messages: database and host */
     enum store_role role;
     bool relaxed;     /* commits do not wait for the disk */
     unsigned busy_ms; /* how long to wait for the lock of our own last session */
     bool in_transaction;
-    bool gathering;                    /* writes are sent and not waited for */
-    const struct store_table *loading; /* whose statement is prepared: copy.c */
-    struct postgres_chunks chunks;     /* gathered and not sent */
+    bool gathering;                    /* writes are sent without waiting for results */
+    const struct store_table *loading; /* the table whose insert is prepared: copy.c */
+    struct postgres_chunks chunks;     /* gathered and not sent yet */
     struct error failure;              /* of the transaction; code 0: it may be committed */
     unsigned n_unread;                 /* statements whose results were not read yet */
-    PGresult *kept;  /* owned; has the texts of the row that was handed out last */
-    int64_t epoch;   /* of the shard, since we hold it; 0: we never did */
-    int64_t turn;    /* of this epoch: the last one that is stored */
-    char holder[40]; /* our name as the writer, given when it was opened; "": none yet */
-    bool is_fenced;  /* another gateway has taken the shard since: we write no more */
+    PGresult *kept;                    /* owned; holds the texts of the last returned row */
+    int64_t epoch;                     /* of the shard, while we hold it; 0: we never did */
+    int64_t turn;                      /* the last stored turn of this epoch */
+    char holder[40]; /* our name as the writer, set when it is opened; "": none yet */
+    bool is_fenced;  /* another gateway has taken the shard: we must not write any more */
     struct postgres_keys {
         int64_t next, left;
-    } keys[STORE_KEYS_MAX];      /* taken and not given out */
-    _Atomic int64_t *breadcrumb; /* mapped; NULL: nobody has asked for it */
+    } keys[STORE_KEYS_MAX];      /* reserved and not given out */
+    _Atomic int64_t *breadcrumb; /* mapped; NULL: not used yet */
     int backend;                 /* process id of our last session; 0: none */
-    char backend_start[40];      /* and when it began, which tells it from a later one */
+    char backend_start[40];      /* when that session began, which tells it from a later one */
 };
 
 static inline struct postgres_store *postgres_of(struct store *s)
@@ -119,22 +119,22 @@ void breadcrumb_release(struct postgres_store *s);
 
 /* --- libpq.c ------------------------------------------------------------------------ */
 
-/* Before all others: ERR_NOT_FOUND, with what to install. */
+/* Must be called first.  ERR_NOT_FOUND, with what to install. */
 int libpq_load(struct error *err);
 
 /* --- connection.c ---------------------------------------------------------------- */
 
-/* Makes s->name, without a password.  ERR_SYNTAX: it is no URL of PostgreSQL's. */
+/* Sets s->name, without a password.  ERR_SYNTAX: not a PostgreSQL URL. */
 int connection_name(struct postgres_store *s, const char *url, struct error *err);
-/* Connects unless the connection is there: settings, lock and epoch, statements. */
+/* Connects if necessary: settings, lock and epoch, statements. */
 int connection_ready(struct postgres_store *s, struct error *err);
-/* The first step of that alone: is it there, and of a kind that can be used? */
+/* Only the first step: connects, and checks version and encoding. */
 int connection_open(struct postgres_store *s, struct error *err);
-/* Another one; the caller finishes it. */
+/* Makes another connection, which the caller closes. */
 PGconn *connection_dial(const struct postgres_store *s);
 void connection_close(struct postgres_store *s);
 bool connection_lost(const struct postgres_store *s);
-/* Before pipeline mode: runs @sql, gives its rows (unless @ret is NULL). */
+/* Before pipeline mode: runs @sql and returns its rows (unless @ret is NULL). */
 int connection_exec(struct postgres_store *s,
                     const char *sql,
                     PGresult **ret,
@@ -144,20 +144,20 @@ int connection_exec(struct postgres_store *s,
 
 /* Takes the lock of the shard for this session; ERR_BUSY when another gateway has it. */
 int shard_lock(struct postgres_store *s, struct error *err);
-/* Raises the epoch.  ERR_IO when another gateway has raised it since we did. */
+/* Increments the epoch.  ERR_IO when another gateway has done that since. */
 int shard_take(struct postgres_store *s, struct error *err);
 
 /* --- schema.c -------------------------------------------------------------------- */
 
-/* Is it ours, and of our version?  The writer brings it there. */
+/* Is the schema ours, and of our version?  The writer creates or migrates it. */
 int schema_ready(struct postgres_store *s, struct error *err);
 int postgres_schema_version(void);
-/* Its version, 0 when it is empty; an error as schema_ready() gives it, for any role. */
+/* The version of the schema, 0 when it is empty; errors as in schema_ready(), for any role. */
 int schema_look(struct postgres_store *s, long *ret, struct error *err);
 
 /* --- pooler.c, examine.c ---------------------------------------------------------- */
 
-/* ERR_REFUSED when other clients get our session in between. */
+/* ERR_REFUSED when a pooler gives our session to other clients. */
 int pooler_check(struct postgres_store *s, struct error *err);
 void postgres_examine(const struct store_options *options, store_examine_cb cb, void *arg);
 
@@ -174,55 +174,55 @@ struct postgres_params {
     bool is_too_large;
     const char *values[POSTGRES_MAX_PARAMS];
     int lengths[POSTGRES_MAX_PARAMS];
-    int64_t numbers[POSTGRES_MAX_PARAMS]; /* in network order */
+    int64_t numbers[POSTGRES_MAX_PARAMS]; /* in network byte order */
 };
 
 /* Queues the preparation of all statements that this role uses. */
 int statements_send(struct postgres_store *s);
-/* The name of a statement, and of its variant that fails unless it changes a row. */
+/* The name of a statement, or of its variant that fails unless it changes a row. */
 const char *statement_name(enum postgres_statement id, bool must, char buffer[16]);
 
 void params_init(struct postgres_params *p, struct store *s, enum postgres_statement id);
 void params_text(struct postgres_params *p, struct str text);
 void params_int(struct postgres_params *p, int64_t value);
-/* Borrowed until it is sent; false: there was no memory for it. */
+/* Borrowed until it is sent; false: out of memory. */
 bool params_array(struct postgres_params *p, struct postgres_array *a);
 
 /* --- pipeline.c ------------------------------------------------------------------ */
 
-/* Sends a statement that reads, and gives its rows; what was sent before is settled as well.
+/* Sends a statement that reads, and returns its rows; also settles the statements before it.
  * The caller clears *@ret. */
 int rows_get(struct postgres_params *p, PGresult **ret, struct error *err);
 /* The same for one row, which is kept until the next call on the store; ERR_NOT_FOUND, without
- * a text. */
+ * a message. */
 int row_get(struct postgres_params *p, PGresult **ret, struct error *err);
-/* The number that a statement without parameters gives. */
+/* The number that a statement without parameters returns. */
 int number_get(struct store *s, enum postgres_statement id, int64_t *ret, struct error *err);
 
-/* Many statements that read, in one round trip: begins it, sends one, reads the results of all,
- * @n of them.  The caller clears what is in @ret, also after an error; it was NULLs before. */
+/* Sends many statements that read, in one round trip: begin, send each, read all @n results.
+ * The caller clears @ret, also after an error; it must be filled with NULL before. */
 int reading_begin(struct postgres_store *s, struct error *err);
 int reading_send(struct postgres_params *p, struct error *err);
 int reading_end(struct postgres_store *s, PGresult **ret, size_t n, struct error *err);
 
-/* Sends a statement that writes.  *@ret_n (unless NULL) is the number of rows that it changed;
- * 1 while gathering, when nobody knows it yet. */
+/* Sends a statement that writes.  *@ret_n (unless NULL) is the number of changed rows; 1 while
+ * gathering, when it is not known yet. */
 int write_rows(struct postgres_params *p, size_t *ret_n, struct error *err);
-/* The same for one that must change a row: ERR_NOT_FOUND without a text.  While gathering, the
- * commit fails otherwise. */
+/* The same for a statement that must change a row: ERR_NOT_FOUND without a message.  While
+ * gathering, the commit fails instead. */
 int write_row(struct postgres_params *p, struct error *err);
-/* Sends a statement, or its variant that fails unless it changes a row; its result is read
+/* Sends a statement, or its variant that fails unless it changes a row; the result is read
  * later. */
 int send_params(struct postgres_params *p, bool must, struct error *err);
-/* The same for one that was prepared under a name: prepare_text(). */
+/* The same for a statement that prepare_text() has prepared under a name. */
 int send_named(struct postgres_params *p, const char *name, struct error *err);
-/* Queues the preparation of a statement that is none of the list. */
+/* Queues the preparation of a statement that is not in the list. */
 int prepare_text(struct postgres_store *s,
                  const char *name,
                  const char *sql,
                  struct error *err);
-/* Runs one that is not prepared, and settles what was sent before.  The caller clears *@ret,
- * which may be NULL. */
+/* Runs a statement that is not prepared, and settles those before it.  The caller clears *@ret;
+ * @ret may be NULL. */
 int run_text(struct postgres_store *s, const char *sql, PGresult **ret, struct error *err);
 /* The same without parameters. */
 int send_plain(struct postgres_store *s, enum postgres_statement id, struct error *err);
@@ -234,7 +234,7 @@ static inline int64_t cell_int(const PGresult *r, int row, int column)
     uint64_t n = 0;
     const char *p = PQgetvalue(r, row, column);
 
-    for (int i = 0; i < PQgetlength(r, row, column); i++) /* NULL is 0 */
+    for (int i = 0; i < PQgetlength(r, row, column); i++) /* length 0, for NULL, gives 0 */
         n = n << 8 | (unsigned char)p[i];
     return (int64_t)n;
 }
@@ -257,17 +257,17 @@ struct assistant_row assistant_row_at(const PGresult *r, int i);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 
-/* Gives what the statement finds, which are rows of jobs. */
+/* Calls back for each row that the statement returns; they are rows of jobs. */
 int jobs_give(struct postgres_params *p, store_job_cb cb, void *arg, struct error *err);
 
 /* --- records.c ------------------------------------------------------------------- */
 
 void chunks_init(struct postgres_chunks *c);
 void chunks_done(struct postgres_chunks *c);
-/* Sends what is gathered. */
+/* Sends the gathered chunks. */
 int chunks_send(struct postgres_store *s, struct error *err);
-/* The chunk that @seq begins from now on, in *@ret, kept as row_get() does; the seq of its last
- * record in *@ret_last.  ERR_NOT_FOUND without a text. */
+/* The chunk with record @seq, cut so that it begins with it, in *@ret, kept as in row_get();
+ * the seq of its last record in *@ret_last.  ERR_NOT_FOUND without a message. */
 int chunk_from(struct store *s,
                int64_t key,
                uint64_t seq,
@@ -277,10 +277,11 @@ int chunk_from(struct store *s,
 
 /* --- fault.c --------------------------------------------------------------------- */
 
-/* What the result or the connection complains of, as a code of ours and in words. */
+/* Turns an error of the result or the connection into our code and message. */
 int postgres_fault(struct postgres_store *s, const PGresult *result, struct error *err);
 int postgres_cannot_connect(struct postgres_store *s, const PGconn *conn, struct error *err);
-/* ERR_NOT_FOUND and what was not found; other codes as they are. */
+/* For ERR_NOT_FOUND, adds the message that @what was not found; returns other codes
+ * unchanged. */
 int not_found(int code, const char *what, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows of questions: what a job has asked, and what it was answered. */
+/* Rows of questions: what a job has asked, and the answers. */
 #include "store/postgres/postgres.h"
 
 int postgres_question_insert(struct store *s, const struct question_row *row, struct error *err)

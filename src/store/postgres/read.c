@@ -1,11 +1,11 @@
-/* What a turn needs, read in one round trip: a statement for each want, all sent before the
- * first result is read.
+/* Reads the rows that a turn needs, in one round trip: a statement for each want, all sent
+ * before the first result is read.
  *
  *     begin, fence, want, want, …, sync ──▶
  *                      ◀── rows, rows, …
  *
- * The results are kept until all are there and given in the order of the wants, since what is
- * left of a long job takes statements of its own in between. */
+ * The results are kept until all have arrived, and then returned in the order of the wants,
+ * since reading the rest of a long job takes further statements in between. */
 #include "store/chunk.h"
 #include "store/postgres/postgres.h"
 
@@ -55,8 +55,8 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_ASSISTANT;
     case WANT_ASSISTANT_VERSION:
         return SQL_ASSISTANT_VERSION;
-    case WANT_THREADS_EXPIRED: /* threads first, and then the jobs of each: not one statement */
-    case WANT_VALUES_BEFORE:   /* a job first, and then its record */
+    case WANT_THREADS_EXPIRED: /* needs two steps: the threads, then the jobs of each */
+    case WANT_VALUES_BEFORE:   /* needs two steps: a job, then its record */
         break;
     }
     return SQL_STATEMENT_MAX;
@@ -82,7 +82,7 @@ static void params_of(struct postgres_params *p, struct store *s, const struct s
     }
 }
 
-/* --- giving what was found -------------------------------------------------------- */
+/* --- returning rows --------------------------------------------------------------- */
 
 static int on_record(void *arg, uint64_t seq, struct str stored)
 {
@@ -151,7 +151,7 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     case WANT_RECORDS:
     case WANT_THREADS_EXPIRED:
     case WANT_VALUES_BEFORE:
-        return; /* these have their own ways */
+        return; /* read separately */
     }
 }
 
@@ -166,7 +166,7 @@ static int give(struct wants_reading *r, const PGresult *rows)
     return 0;
 }
 
-/* --- asking ----------------------------------------------------------------------- */
+/* --- sending the wants ------------------------------------------------------------ */
 
 static size_t count(const struct store_want *wants, size_t n)
 {

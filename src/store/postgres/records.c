@@ -1,10 +1,11 @@
-/* Rows of records: a row is a chunk of one job's records, a line each, by the seq of the last.
+/* Rows of records: a row is a chunk of one job's records, one per line; its key has the seq of
+ * the last one.
  *
- * All chunks of a turn go in one statement, as arrays of their columns: a statement for each
- * chunk costs PostgreSQL several times as much as the chunk itself.
+ * All chunks of a turn are sent in one statement, as arrays of their columns: a statement for
+ * each chunk would cost PostgreSQL several times as much.
  *
- * Pages are read key by key: a job may have a million records, and libpq gives a result only
- * when it has all of it. */
+ * Records are read in pages: a job may have a million records, and libpq returns a result only
+ * when it is complete. */
 #include "store/chunk.h"
 #include "store/postgres/postgres.h"
 
@@ -56,7 +57,7 @@ int chunks_send(struct postgres_store *s, struct error *err)
     return code;
 }
 
-/* One that is there already, PostgreSQL refuses with the whole transaction. */
+/* If a chunk exists already, PostgreSQL fails the whole transaction. */
 static int gather_chunk(struct postgres_store *s,
                         int64_t key,
                         uint64_t last,

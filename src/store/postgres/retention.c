@@ -1,12 +1,12 @@
-/* What is kept how long.
+/* Retention.
  *
- * Nothing is removed in one go, because a job may have a million records and a transaction
- * holds up everybody: whoever makes records invisible (a deleted job; one whose time is over,
- * by its first_seq) writes down in `leavings` that they are left over, and postgres_expire()
- * removes them bit by bit. */
+ * Nothing is deleted in one go, because a job may have a million records and a long transaction
+ * delays all others.  First the records become invisible (of a deleted job; of an expired one,
+ * by its first_seq), and a row in `leavings` says that they must be deleted; postgres_expire()
+ * deletes them in small steps. */
 #include "store/postgres/postgres.h"
 
-/* A job, and a number that matters with it. */
+/* A job, and a number that belongs to it. */
 struct expiring {
     int64_t key; /* 0: none */
     int64_t n;
@@ -24,7 +24,7 @@ static int find(struct postgres_params *p, struct expiring *ret, struct error *e
     return code;
 }
 
-/* At most @room chunks that nobody sees any more. */
+/* Deletes at most @room invisible chunks. */
 static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
     struct postgres_params p;
@@ -49,7 +49,7 @@ static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
     return code;
 }
 
-/* The chunk that @seq is in begins with it from now on. */
+/* Cuts the chunk that contains @seq, so that it begins with it. */
 static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *err)
 {
     struct postgres_params p;
@@ -66,7 +66,7 @@ static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *e
     return write_rows(&p, NULL, err);
 }
 
-/* Of a job whose time is over only the ending stays, without job.start in any case. */
+/* An expired job keeps only its ending, never its job.start. */
 static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *err)
 {
     struct postgres_params p;

@@ -1,12 +1,12 @@
 /* The schema and its versions.
  *
  * Everything is in the first schema of the search path, so that `options=-csearch_path=…` in
- * the URL chooses another one.  The table `spoolwire` says that it is ours, and how many of the
- * steps below it has been through.  All steps that are missing run in one transaction together
- * with the new version.  The writer runs them while it holds the shard's lock: no other
- * gateway works then.
+ * the URL chooses another one.  The table `spoolwire` marks it as ours, and has the number of
+ * steps below that were applied.  All missing steps run in one transaction together with the
+ * new version.  The writer runs them while it holds the shard's lock, so no other gateway is
+ * working.
  *
- * A step that has been released is never changed: what it did is in people's databases. */
+ * A released step is never changed: it was applied to existing databases. */
 #include "store/postgres/postgres.h"
 
 #include <stdio.h>
@@ -23,14 +23,15 @@ static const char *const steps[] = {
     /* 1: all of it. */
     "CREATE TABLE spoolwire (version bigint NOT NULL, identity uuid NOT NULL);"
     "INSERT INTO spoolwire VALUES(0, gen_random_uuid());"
-    /* Who writes.  `epoch` rises with every writer; turns lock the row FOR SHARE. */
+    /* The writer of each shard.  `epoch` rises with every writer; turns lock the row FOR
+     * SHARE. */
     "CREATE TABLE shards (shard bigint PRIMARY KEY, epoch bigint NOT NULL, holder text,"
     "  url text);"
     "INSERT INTO shards VALUES(0, 0);"
     /* The number of the last turn that is stored, by writer. */
     "CREATE TABLE turns (shard bigint, epoch bigint, turn bigint NOT NULL,"
     "  PRIMARY KEY (shard, epoch)) WITH (fillfactor = 50);"
-    /* Blocks of keys: a sequence gives none twice, whatever becomes of the transaction. */
+    /* Blocks of keys: a sequence never gives a value twice, even after a rollback. */
     "CREATE SEQUENCE job_keys INCREMENT BY " TEXT_OF(
         POSTGRES_KEY_BLOCK) ";"
                             "CREATE SEQUENCE thread_keys INCREMENT BY " TEXT_OF(
@@ -168,7 +169,7 @@ int postgres_schema_version(void)
     return VERSION;
 }
 
-/* Of the schema: its version (0: it is empty; -1: it is another's). */
+/* The version of the schema (0: it is empty; -1: it belongs to another program). */
 static int read_version(struct postgres_store *s, long *ret, struct error *err)
 {
     PGresult *r = NULL;
@@ -227,7 +228,7 @@ int schema_look(struct postgres_store *s, long *ret, struct error *err)
     enum store_role role = s->role;
     int code = read_version(s, ret, err);
 
-    s->role = STORE_WRITER; /* who could bring it up to date */
+    s->role = STORE_WRITER; /* the message is for the role that can migrate it */
     if (code == 0)
         code = check_version(s, *ret, err);
     s->role = role;

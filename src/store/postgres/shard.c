@@ -1,16 +1,16 @@
-/* Who may write.
+/* The right to write.
  *
  * A database has shards; there is one, number 0.  Its writer holds the shard's advisory lock
- * for as long as its session lives, and has raised the shard's epoch.  The lock keeps others
- * out; the epoch is what each transaction checks (the function fence() in schema.c), because a
- * session can end, and with it the lock, while its gateway believes that it writes.
+ * for as long as its session lives, and has raised the shard's epoch.  The lock keeps other
+ * gateways out.  In addition each transaction checks the epoch (the function fence() in
+ * schema.c), because a session, and with it the lock, can be lost without its gateway noticing.
  *
  *     session lost ─▶ our last session still has the lock: PostgreSQL ends it
  *                  ─▶ lock ─▶ the holder is still us: raise the epoch, go on
  *                             it is another: what we know of the jobs is old; refuse
  *
- * When the lock is ours again, the last session's transaction has ended one way or the other:
- * so a look at `turns` then settles a commit whose answer was lost (postgres.c). */
+ * When we have the lock again, the transaction of the last session is committed or rolled back:
+ * then `turns` shows the outcome of a commit whose answer was lost (postgres.c). */
 #include "store/postgres/postgres.h"
 
 #include "base/clock.h"
@@ -20,10 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Our last session gets a moment to end by itself: it may be about to commit. */
+/* PATIENCE_MS: our last session may be about to commit, so it gets some time to end by
+ * itself. */
 enum { KEPT_EPOCHS = 100, PAUSE_MS = 10, PATIENCE_MS = 300 };
 
-/* Two numbers: of the schema, since databases have their own locks; and of the shard. */
+/* Two numbers: a hash of the schema's name (each database has its own locks), and the shard. */
 #define LOCK_NAME "hashtext('spoolwire:' || current_schema()), 0"
 
 static int try_lock(struct postgres_store *s, bool *ret, struct error *err)
@@ -37,7 +38,7 @@ static int try_lock(struct postgres_store *s, bool *ret, struct error *err)
     return code;
 }
 
-/* Is the session that we had before still there?  Ends it if it @must. */
+/* Does our last session still exist?  With @must, ends it. */
 static int find_last_session(struct postgres_store *s, bool must, bool *ret, struct error *err)
 {
     char sql[200];
@@ -67,7 +68,7 @@ static int remember_session(struct postgres_store *s, struct error *err)
     return code;
 }
 
-/* The lock was not free: waits for the end of our own last session, if that has it. */
+/* The lock is taken: waits for the end of our own last session, if that holds it. */
 static int lock_again(struct postgres_store *s, bool *ret, struct error *err)
 {
     bool is_there = true;
@@ -105,8 +106,8 @@ static int raise_epoch(struct postgres_store *s, int64_t *ret, struct error *err
     char sql[320];
     PGresult *r = NULL;
 
-    /* By the holder and not by the epoch: our last attempt may have raised that, and its answer
-     * been lost. */
+    /* Compares the holder and not the epoch: our last attempt may have raised the epoch without
+     * our getting the answer. */
     if (s->holder[0] == '\0')
         (void)snprintf(sql, sizeof(sql),
                        "UPDATE shards SET epoch = epoch + 1, holder = gen_random_uuid()::text "

@@ -1,9 +1,9 @@
 /* Statements are prepared when a connection is made, all in one message.
  *
- * Each that changes rows is prepared twice.  Its variant fails unless a row was changed: what
- * follows it in the pipeline, the commit included, is then not executed.  A statement that
- * changes nothing is no error for PostgreSQL, and nobody looks at its result before the commit
- * is sent. */
+ * Each statement that changes rows is prepared twice.  The second variant fails unless a row
+ * was changed; then PostgreSQL skips the rest of the pipeline, including the commit.  This is
+ * needed because a statement that changes nothing is not an error for PostgreSQL, and its
+ * result is read only after the commit was sent. */
 #define _DEFAULT_SOURCE /* htobe64 */
 #include "store/postgres/postgres.h"
 
@@ -27,7 +27,7 @@ const char *statement_name(enum postgres_statement id, bool must, char buffer[16
     return buffer;
 }
 
-/* Numbers the parameters: "a = ?, b = ?" to "a = $1, b = $2".  False: it is too long. */
+/* Numbers the parameters: "a = ?, b = ?" becomes "a = $1, b = $2".  False: it is too long. */
 static bool number_params(const char *sql, struct buf *ret)
 {
     unsigned n = 0;
@@ -41,7 +41,7 @@ static bool number_params(const char *sql, struct buf *ret)
         if (p[1] < '0' || p[1] > '9')
             buf_u64(ret, ++n);
         else
-            n = (unsigned)(p[1] - '0'); /* the digits follow by themselves */
+            n = (unsigned)(p[1] - '0'); /* the digits are copied with the rest */
     }
     return ret->error == 0;
 }
@@ -72,7 +72,7 @@ static int send_one(struct postgres_store *s, enum postgres_statement id, bool m
     return ok ? 0 : ERR_IO;
 }
 
-/* The variants that are used, by write_row(). */
+/* Is the variant that must change a row used, by write_row()? */
 static bool has_must(enum postgres_statement id)
 {
     return changes_rows(id) && strncmp(texts[id], "WITH", 4) != 0;

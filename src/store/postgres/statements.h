@@ -1,8 +1,8 @@
 /* Every statement, as X(name, sql): those that read, then those that write.
  *
  * A question mark is the next parameter, `?n` the parameter n (statements.c).  Every text is
- * bytea: any bytes come back as they went in and compare as bytes, whatever the encoding and
- * the collation of the database.  The views that end in `_text` are for people. */
+ * bytea: it is returned unchanged and compared as bytes, whatever the encoding and the
+ * collation of the database.  The views that end in `_text` are for people. */
 #ifndef STORE_POSTGRES_STATEMENTS_H
 #define STORE_POSTGRES_STATEMENTS_H
 
@@ -12,7 +12,8 @@
 #define SQL_MARK(column) ", ?"
 #define SQL_SET(column)  ", " #column " = ?"
 #define SQL_JOB_COLUMNS(M) JOB_FIXED(M, M) JOB_INDEXED(M, M) JOB_PLAIN(M, M)
-/* Rows are stored less often than records, which know better (store_append). */
+/* A job's row is stored less often than its records: seq and batch come from the records
+ * (store_append). */
 #define SQL_SELECT_JOBS                                                                \
     "SELECT j.key, i.input, coalesce(r.last, j.seq), j.first_seq,"                     \
     " coalesce(r.batch, j.producer_seq), s.crashed, s.set_aside"                       \
@@ -38,7 +39,8 @@
 #define SQL_LIST_THREADS(order)                                                        \
     SQL_SELECT_THREADS "WHERE is_temporary = 0 AND (?1::bytea IS NULL OR owner = ?1) ORDER BY " order
 
-/* Of the tables of checkpoints, behind `thread`, in the order of those that put them. */
+/* Columns of the tables of checkpoints after `thread`, in the order of the functions that put
+ * them. */
 #define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions, run"
 #define CHANNEL_COLUMNS    "ns, channel, version, type, data"
 #define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
@@ -53,7 +55,7 @@
     "SELECT ns, id, parent, metadata, state FROM run_states states "                   \
     "JOIN checkpoints USING (thread, ns, id) WHERE states.n = (SELECT max(s.n) FROM run_states s " \
     "WHERE s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
-/* NULL is the greatest id there can be. */
+/* NULL stands for the greatest possible id. */
 #define SQL_OLDER "id < coalesce(?, '\\xff'::bytea) ORDER BY id DESC"
 #define SQL_VERSIONS_OF "json_each_text(json_of(c.versions)) v "
 
@@ -66,8 +68,8 @@
     "id, parent, hash, name, scopes, owner, jobs, agents, max_jobs, "                  \
     "max_queued, max_running, max_streams, max_events, created, expires, revoked"
 
-/* A job that loses its input, its questions and what was saved of it: a job without a thread
- * has its own id for one, and a temporary thread goes with its run. */
+/* Deletes a job's input, questions and checkpoints: a job without a thread uses its own id as
+ * thread id, and a temporary thread is deleted with its run. */
 #define SQL_STRIP_JOB                                                                  \
     "WITH t AS (SELECT CASE WHEN j.thread = 0 THEN j.id ELSE (SELECT id FROM threads " \
     "WHERE key = j.thread AND is_temporary = 1) END AS name FROM jobs j WHERE j.key = ?1), " \
@@ -79,7 +81,7 @@
     "f AS (DELETE FROM run_states WHERE thread = (SELECT name FROM t)), "
 #define SQL_LEAVE                                                                      \
     "ON CONFLICT (job) DO UPDATE SET upto = excluded.upto"
-/* A time of 0 is none, and stays so. */
+/* A time of 0 means none, and stays 0. */
 #define SQL_MOVED(column) column " = CASE WHEN " column " = 0 THEN 0 ELSE " column " + ?1 END"
 
 #define SQL_ORPHANS(table)                                                              \
@@ -89,7 +91,7 @@
 #define SQL_READING(X)                                                                 \
     X(JOB_BY_ID, SQL_SELECT_JOBS "WHERE j.id = ?")                                     \
     X(JOB_BY_IDEMPOTENCY, SQL_SELECT_JOBS "WHERE j.idempotency_key = ?")               \
-    /* The key to stay below, the limit, the filters. */                               \
+    /* Parameters: an upper limit of the key, the limit, the filters. */               \
     X(JOBS, SQL_SELECT_JOBS "WHERE j.key < ?1 ORDER BY j.key DESC LIMIT ?2")           \
     X(JOBS_OF_STATE, SQL_SELECT_JOBS                                                   \
       "WHERE j.key < ?1 AND j.state = ?3 ORDER BY j.key DESC LIMIT ?2")                \
@@ -115,7 +117,7 @@
     X(OPEN_QUESTIONS, SQL_SELECT_QUESTIONS                                             \
       "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "                              \
       "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq")                   \
-    /* These three, and the next, in this order: checkpoints.c */                      \
+    /* checkpoints.c needs these three, and the next, in this order. */                \
     X(CHECKPOINT, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?")     \
     X(CHECKPOINTS_OF_NS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND " SQL_OLDER) \
     X(CHECKPOINTS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND " SQL_OLDER)           \
@@ -147,7 +149,7 @@
       "t.id FROM runs r JOIN jobs j ON j.key = r.job LEFT JOIN threads t ON t.key = j.thread " \
       "WHERE r.job = ?")                                                               \
     X(ITEM, SQL_SELECT_ITEMS "AND namespace = ? AND key = ? AND (expires = 0 OR expires > ?)") \
-    /* '/' is what follows '.': all below the prefix. */                               \
+    /* '/' follows '.' in ASCII: matches everything below the prefix. */               \
     X(ITEMS, SQL_SELECT_ITEMS "AND namespace >= ? AND (?3::bytea IS NULL OR "          \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
       "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
@@ -161,7 +163,7 @@
     X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
     X(TOKEN_CHANGES, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 0")     \
     X(TOKENS_SEEN, "SELECT coalesce(max(n), 0) FROM token_changes WHERE id = 1")       \
-    /* What cannot be, each as a sentence.  PostgreSQL's own tool looks at pages: pg_amcheck. */ \
+    /* Inconsistencies, each as a sentence.  pg_amcheck, a tool of PostgreSQL, checks pages. */  \
     X(CHECK, "SELECT 'the index ' || c.relname || ' is not valid: REINDEX it' FROM pg_index i " \
       "JOIN pg_class c ON c.oid = i.indexrelid WHERE NOT i.indisvalid "                \
       "AND c.relnamespace = current_schema()::regnamespace"                            \
@@ -177,7 +179,7 @@
       "WHERE last_value + 1024 <= (SELECT max(key) FROM threads)")                     \
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
     X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
-    /* A row may be newer than the note. */                                            \
+    /* A job's row may be newer than the stored time. */                               \
     X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock), "                      \
       "(SELECT max(updated) FROM jobs WHERE " SQL_IS_OPEN "), 0::int8)")
 
@@ -204,7 +206,7 @@
       "l AS (INSERT INTO leavings SELECT key, 1073741823 FROM jobs WHERE key = ?1 " SQL_LEAVE ") " \
       "DELETE FROM jobs WHERE key = ?1")                                               \
     X(JOB_IS_THERE, "SELECT must((SELECT count(*) FROM jobs WHERE key = ?))")          \
-    /* The job, and the first record that stays. */                                    \
+    /* Parameters: the job, and the first record that stays. */                        \
     X(JOB_WITHDRAW, SQL_STRIP_JOB "h AS (UPDATE runs SET kwargs = '{}' WHERE job = ?1), " \
       "l AS (INSERT INTO leavings VALUES(?1, ?2::int8 - 1) " SQL_LEAVE ") "                  \
       "UPDATE jobs SET first_seq = ?2 WHERE key = ?1")                                 \
@@ -218,7 +220,7 @@
     X(RECORDS_DELETE, "DELETE FROM records WHERE job = ?1 AND last IN (SELECT last FROM records " \
       "WHERE job = ?1 AND last <= ?2 ORDER BY last LIMIT ?3)")                         \
     X(CHUNK_CUT, "UPDATE records SET stored = ? WHERE job = ? AND last = ?")           \
-    /* The two that have waited for the longest time. */                               \
+    /* The two jobs that expired first. */                                             \
     X(WHOLE_JOB, "SELECT key, greatest(2, seq - CASE state WHEN 'succeeded' THEN 0 ELSE 1 END) " \
       "FROM jobs WHERE " SQL_IS_FINAL "AND first_seq = 1 AND " SQL_KEPT_UNTIL " < ? "  \
       "ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                                           \
@@ -250,7 +252,7 @@
       "data = excluded.data")                                                          \
     X(STATE_PUT, "INSERT INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?) " \
       "ON CONFLICT (thread, ns, id, run) DO UPDATE SET n = DEFAULT, state = excluded.state") \
-    /* These four, and the next, in this order. */                                     \
+    /* These four, and the next, must be in this order. */                             \
     X(CHECKPOINTS_DELETE, "DELETE FROM checkpoints WHERE thread = ?")                  \
     X(CHANNELS_DELETE, "DELETE FROM channels WHERE thread = ?")                        \
     X(WRITES_DELETE, "DELETE FROM run_writes WHERE thread = ?")                        \
@@ -264,7 +266,7 @@
     X(STATES_OF_RUN_DELETE, "DELETE FROM run_states WHERE thread = ? AND run = ?")     \
     X(CHECKPOINTS_OLD_DELETE, "DELETE FROM checkpoints c WHERE thread = ?1 AND EXISTS " \
       "(SELECT 1 FROM checkpoints WHERE thread = ?1 AND ns = c.ns AND id > c.id)")     \
-    /* These three in this order. */                                                   \
+    /* These three must be in this order. */                                           \
     X(CHANNELS_SWEEP, "DELETE FROM channels WHERE thread = ?1 AND (ns, channel, version) NOT IN " \
       "(SELECT c.ns, convert_to(v.key, 'UTF8'), convert_to(v.value, 'UTF8') "          \
       "FROM checkpoints c, " SQL_VERSIONS_OF "WHERE c.thread = ?1 AND v.value IS NOT NULL)") \
@@ -296,12 +298,12 @@
     X(RUN_INSERT, "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, modes, subgraphs) " \
       "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")                            \
     X(TIME_NOTE, "INSERT INTO clock VALUES(0, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \
-    /* These seven in this order: clock.c */                                           \
+    /* clock.c needs these seven in this order. */                                     \
     X(MOVE_OPEN_JOBS, "UPDATE jobs SET updated = updated + ?1, " SQL_MOVED("lease_until") ", " \
       SQL_MOVED("queue_deadline") ", " SQL_MOVED("run_deadline") ", " SQL_MOVED("answer_by") ", " \
       SQL_MOVED("not_before") ", " SQL_MOVED("cancel_requested") ", "                  \
       SQL_MOVED("pause_requested") " WHERE " SQL_IS_OPEN)                              \
-    /* `finished` is what people read: what moves is how long after it the job is kept. */ \
+    /* `finished` is shown to people and stays; how long the job is kept after it is changed. */ \
     X(MOVE_FINAL_JOBS, "UPDATE jobs SET expiry_seconds = expiry_seconds + ?1::int8 / 1000 " \
       "WHERE " SQL_IS_FINAL)                                                           \
     X(MOVE_QUESTIONS, "UPDATE questions SET asked = asked + ?1, " SQL_MOVED("expires") " " \

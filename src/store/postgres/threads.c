@@ -1,4 +1,4 @@
-/* Rows of threads, and what their runs have besides being jobs. */
+/* Rows of threads, and the additional columns of runs. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
@@ -39,7 +39,7 @@ int postgres_thread_insert(struct store *s, struct thread_row *row, struct error
     return code;
 }
 
-/* While gathering, a thread that is gone is no error. */
+/* While gathering, a deleted thread is not an error. */
 static int write_thread(struct postgres_params *p, struct error *err)
 {
     size_t n = 0;

@@ -1,14 +1,14 @@
-/* Rows of tokens, and of the sessions that stand for one.
+/* Rows of tokens, and of their sessions.
  *
- * There are few and they change seldom, by hand: every call is a transaction of its own, and
- * counts the change, so that a server that has them in memory knows when to read them again. */
+ * There are few, and people change them rarely, so every call is a transaction of its own.  It
+ * also increments a counter of changes, which tells a server when to read the tokens again. */
 #include "store/postgres/postgres.h"
 
 #include <assert.h>
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* Ends the transaction: stored, or nothing of it. */
+/* Ends the transaction: commit, or rollback after an error. */
 static int end(struct store *s, int code, struct error *err)
 {
     if (code == 0)
@@ -17,7 +17,7 @@ static int end(struct store *s, int code, struct error *err)
     return code;
 }
 
-/* The same, and the change is counted. */
+/* The same, and counts the change. */
 static int end_change(struct store *s, int code, struct error *err)
 {
     struct postgres_params p;
@@ -58,7 +58,7 @@ int postgres_token_insert(struct store *s, const struct token_row *row, struct e
     return end_change(s, code, err);
 }
 
-/* Runs it; ERR_NOT_FOUND when it changed nothing. */
+/* Runs it; ERR_NOT_FOUND when no row was changed. */
 static int change_one(struct postgres_params *p, struct str id, struct error *err)
 {
     int code = write_row(p, err);

@@ -1,10 +1,10 @@
-/* Rows of assistants: one for each version, of which one counts. */
+/* Rows of assistants: one for each version; one of them is the current one. */
 #include "store/assistants.h"
 #include "store/sqlite/sqlite.h"
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* Without a version none counts; @version counts from now on. */
+/* Makes @version the current one; without a version, none. */
 static int choose(struct store *s,
                   struct str id,
                   int64_t version,

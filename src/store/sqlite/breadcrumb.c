@@ -1,9 +1,9 @@
 /* The mapped page beside the database, `<path>.folding` (mode 0600).  A store in memory has a
  * page that is lost with the process.
  *
- * The page begins with what it is and with the id of the machine's boot.  A number of another
- * boot is worth nothing: the system writes the page when it likes to, so after a power loss it
- * may be any that was set. */
+ * The page begins with a magic text and the boot id of the machine.  A number of another boot
+ * is ignored: the system writes the page back at any time, so after a power loss it may have
+ * any of the earlier values. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "store/sqlite/sqlite.h"
 
@@ -26,7 +26,7 @@ struct breadcrumb_page {
 
 _Static_assert(sizeof(struct breadcrumb_page) <= PAGE_BYTES, "it is one page");
 
-/* Empty where the system has none: then a restart of the machine is not noticed. */
+/* Empty where the system has no boot id: then a reboot is not noticed. */
 static void read_boot(char ret[40])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -48,7 +48,7 @@ static int open_file(const struct sqlite_store *s, struct error *err)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_set(err, ERR_IO, "cannot make %s.folding: %s", s->name, strerror(errno));
-    /* With its block: writing to a mapped page for which the disk has no room is a signal. */
+    /* Allocates the block: writing to a mapped page without disk space raises a signal. */
     int number = posix_fallocate(fd, 0, PAGE_BYTES);
     if (number == 0)
         return fd;
@@ -65,7 +65,7 @@ static void begin(struct breadcrumb_page *page)
     if (memcmp(page->magic, magic, sizeof(magic)) == 0 &&
         memcmp(page->boot, boot, sizeof(boot)) == 0)
         return;
-    atomic_store(&page->number, 0); /* before it looks like one of this boot */
+    atomic_store(&page->number, 0); /* before the page is marked with this boot */
     memcpy(page->boot, boot, sizeof(boot));
     memcpy(page->magic, magic, sizeof(magic));
 }

@@ -10,7 +10,8 @@
 static void bind_typed(struct binder *b, const struct typed *value)
 {
     bind_text(b, value->type);
-    bind_blob(b, value->data.p != NULL ? value->data : STR("")); /* NULL would be no bytes */
+    bind_blob(b, value->data.p != NULL ? value->data : STR("")); /* a NULL pointer would be
+                                                                    SQL's NULL */
 }
 
 static void bind_run(struct binder *b, const struct checkpoint_row *of)
@@ -95,7 +96,7 @@ int sqlite_state_put(struct store *s,
     return write_run(s, &b, NULL, err);
 }
 
-/* Each of the statements from @first on, one for each table. */
+/* Runs the statements from @first on, one for each table. */
 static int run_four(struct store *s,
                     enum statement first,
                     struct str one,
@@ -125,7 +126,7 @@ int sqlite_thread_copy(struct store *s, struct str from, struct str to, struct e
     return run_four(s, STATEMENT_CHECKPOINTS_COPY, to, from, err);
 }
 
-/* What belongs to checkpoints that are no longer there goes, too. */
+/* Deletes writes, states and channels of checkpoints that no longer exist. */
 static int sweep(struct store *s, struct str thread, struct error *err)
 {
     int code = 0;
@@ -180,7 +181,7 @@ int checkpoints_forget_job(struct store *s, int64_t key, struct error *err)
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* Resets the statement when the last step gave @rc. */
+/* Resets the statement; @rc is the result of its last step. */
 static int end_reading(struct store *s, struct binder *b, int rc, struct error *err)
 {
     int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
@@ -194,7 +195,7 @@ static struct typed typed_of(sqlite3_stmt *stmt, int column)
     return (struct typed){ column_text(stmt, column), column_blob(stmt, column + 1) };
 }
 
-/* The three that look for checkpoints, in the order of @first: by id, in a ns, in all. */
+/* The three statements that select checkpoints, from @first on: by id, in a ns, in all. */
 static struct binder bind_filter(struct store *s,
                                  enum statement first,
                                  const struct checkpoint_filter *f)

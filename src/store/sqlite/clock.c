@@ -1,12 +1,11 @@
-/* Stored times and a wall clock that is set.
+/* Moves stored times when the wall clock is set.
  *
- * What is stored is on the wall clock, because people and other programs read it.  When the
- * clock steps, all that was to happen in a while is moved with it, so that it still happens
- * after that while. */
+ * Stored times are on the wall clock, because people and other programs read them.  When the
+ * clock is set, deadlines move with it, so that they are still as far away. */
 #include "store/sqlite/sqlite.h"
 
-/* Tokens are also made by other processes: one that was made since the step is on the new
- * clock already. */
+/* Other processes also create tokens: one that was created since the step is already on the new
+ * clock. */
 enum { NEW_TOKEN_MS = 5000 };
 
 int sqlite_note_time(struct store *s, int64_t now, struct error *err)

@@ -1,4 +1,5 @@
-/* Rows of any table, for store/copy.h.  A row of records has its job and number in one id. */
+/* Rows of any table, for store/copy.h.  A row of records has its job and its last seq in one
+ * id. */
 #include "store/copy.h"
 #include "store/sqlite/sqlite.h"
 
@@ -83,7 +84,7 @@ int sqlite_dump(struct store *store,
     return code;
 }
 
-/* The statement that adds rows to @table stays for the next row. */
+/* Prepares the insert into @table, and keeps it for the next row. */
 static int prepare_load(struct sqlite_store *s,
                         const struct store_table *table,
                         struct error *err)
@@ -112,7 +113,7 @@ static int prepare_load(struct sqlite_store *s,
 
 void copy_release(struct sqlite_store *s)
 {
-    (void)sqlite3_finalize(s->loading.insert); /* repeats an error that was told */
+    (void)sqlite3_finalize(s->loading.insert); /* repeats an error that was reported */
     s->loading.insert = NULL;
     s->loading.table = NULL;
 }
@@ -149,7 +150,7 @@ int sqlite_load(struct store *store,
     struct sqlite_store *s = sqlite_of(store);
     int code = prepare_load(s, table, err);
 
-    (void)n; /* the table says it */
+    (void)n; /* unused: the table has the number */
     if (code != 0)
         return code;
     int rc = bind_cells(s->loading.insert, table->columns, cells);

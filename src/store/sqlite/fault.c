@@ -1,9 +1,9 @@
 /* Error messages for the operator.
  *
- * SQLite says how a call failed (and the system's errno for files); this file says what
- * that means for a server and its operator.  Codes: ERR_IO for the disk, the file and its
- * rights, ERR_BUSY for a lock that will go away, ERR_REFUSED for a row that may not be,
- * ERR_TOO_LARGE and ERR_NOMEM for themselves. */
+ * SQLite says how a call failed (and the system's errno for files); this file says what that
+ * means for the operator.  Codes: ERR_IO for the disk, the file and its permissions, ERR_BUSY
+ * for a temporary lock, ERR_REFUSED for a row that violates a constraint, ERR_TOO_LARGE and
+ * ERR_NOMEM as their names say. */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ static int last_errno(sqlite3_file *file)
     return number;
 }
 
-/* The system's errno behind an I/O error.  For a commit SQLite does not keep it where
- * sqlite3_system_errno() looks, so the WAL itself is asked. */
+/* The system's errno of an I/O error.  For a failed commit sqlite3_system_errno() does not have
+ * it, so it is read from the WAL file. */
 static int io_errno(struct sqlite_store *s, int rc)
 {
     sqlite3_file *wal = NULL;
@@ -109,7 +109,7 @@ int fault(struct store *store, int rc, struct error *err)
     case SQLITE_CONSTRAINT:
         return error_set(err, ERR_REFUSED, "%s refuses a row: %s", s->name,
                          sqlite3_errmsg(s->db));
-    case SQLITE_ERROR: /* our own words do not fit: someone has changed the schema */
+    case SQLITE_ERROR: /* a statement does not fit: someone has changed the schema */
         return error_set(err, ERR_IO,
                          "%s does not have the tables of a spoolwire file (%s): restore a "
                          "backup, or give another path",

@@ -1,23 +1,23 @@
-/* The database file as a file: its one name, its first appearance, its lock.
+/* The database file: its canonical path, its creation, its lock.
  *
  * A second server on the same file would number records twice, so the writer holds
- * `<path>.lock`.  flock() and not fcntl(), because the lock then belongs to this
- * descriptor: another store in the same process is refused too, and closing some other
- * descriptor does not drop it.  It dies with its process, however that ends; the file
- * stays, since removing it would let two servers lock two files of one name.  Its content
- * is the holder's process id, for the message only.
+ * `<path>.lock`.  flock() and not fcntl(), because the lock then belongs to this descriptor:
+ * another store in the same process is refused too, and closing some other descriptor does not
+ * drop it.  The lock ends with its process, however that ends; the lock file stays, since
+ * removing it would let two servers lock two files of the same name.  It contains the holder's
+ * process id, only for error messages.
  *
- * A file that is deleted, or replaced by another, stays open and takes everything, and nobody
- * finds it again.  So before each commit the names are checked: they must still be those of the
- * files that were opened.  One stat() of the folder is enough as long as its change time stays
- * the same, because every name that is made, removed or renamed sets it.  Not every change
- * shows there: two within one tick of the file system's clock have the same time, so a time
+ * If the database is deleted or replaced by another file, writes to the open file still succeed
+ * but are lost.  So before each commit the paths are checked: they must still lead to the files
+ * that were opened.  One stat() of the folder is enough as long as its change time stays the
+ * same, because creating, removing or renaming a file updates it.  That does not show every
+ * change: two changes within one tick of the file system's clock have the same time, so a time
  * that is younger than FOLDER_TICK_MS proves nothing; and a file system may be mounted over a
- * name.  So all files are checked once in FOLDER_TRUST_MS all the same.
+ * path.  So all files are checked once in FOLDER_TRUST_MS anyway.
  *
- * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the
- * database drops them for the whole process.  So the database is never opened here, but
- * for the one time when it does not exist yet. */
+ * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the database
+ * drops them for the whole process.  So the database is never opened here, except to create
+ * it. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "store/sqlite/sqlite.h"
 
@@ -48,7 +48,7 @@ static char *join(const char *a, const char *between, const char *b)
     return text;
 }
 
-/* The path to tell people: all of it, or the end, starting at a whole character. */
+/* The path for messages: all of it, or its end, starting at a whole character. */
 static void name_from(struct sqlite_store *s, const char *path)
 {
     size_t n = strlen(path);
@@ -64,7 +64,7 @@ static void name_from(struct sqlite_store *s, const char *path)
     (void)snprintf(s->name, sizeof(s->name), "%s%s", cut, path); /* fits */
 }
 
-/* The folder of @path with links resolved, and the rest of @path as it is. */
+/* Resolves links in the folder of @path; the rest of @path stays as it is. */
 static int resolve_folder(struct sqlite_store *s, const char *path, struct error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -188,8 +188,8 @@ int file_lock(struct sqlite_store *s, struct error *err)
         return code;
     }
     int n = snprintf(text, sizeof(text), "%ld\n", (long)getpid());
-    /* On a full disk the lock holds all the same; only the message of a second server has
-     * no number then. */
+    /* On a full disk the lock still works; only the message of a second server lacks the
+     * process id. */
     if (ftruncate(fd, 0) == 0)
         (void)!pwrite(fd, text, (size_t)n, 0);
     s->lock_fd = fd;
@@ -205,7 +205,7 @@ int file_create(const struct sqlite_store *s, struct error *err)
                    ? 0
                    : error_set(err, ERR_IO, "cannot make %s: %s", s->name, strerror(errno));
     /* SQLite gives -wal and -shm the mode of the file. */
-    int rc = fchmod(fd, 0600); /* whatever the umask */
+    int rc = fchmod(fd, 0600); /* regardless of the umask */
     int number = errno;
     (void)close(fd); /* empty, and nobody has locks in it yet */
     return rc == 0 ? 0
@@ -241,7 +241,7 @@ static int check_one(struct sqlite_store *s, enum file file, struct error *err)
 
     bool is_there = stat(id->path, &st) == 0;
     if (!is_there && errno != ENOENT && errno != ENOTDIR)
-        return 0; /* it cannot be known */
+        return 0; /* unknown */
     if (is_there && id->number == 0) {
         id->device = st.st_dev;
         id->number = st.st_ino;
@@ -278,7 +278,7 @@ int file_check_folder(struct sqlite_store *s, struct error *err)
     int64_t now = clock_monotonic_ms();
     struct stat st;
 
-    /* Before the files: what changes meanwhile is seen the next time. */
+    /* Before the files are checked, so that a change in between is noticed the next time. */
     bool is_known = f->path != NULL && stat(f->path, &st) == 0;
     if (is_known && now < f->until_ms && is_same(f, &st))
         return 0;
@@ -306,7 +306,7 @@ void file_sync_folder(const struct sqlite_store *s)
 
     if (fd < 0)
         return;
-    (void)fsync(fd); /* some file systems cannot; then there is nothing to be had */
+    (void)fsync(fd); /* best effort: some file systems cannot */
     (void)close(fd);
 }
 
@@ -322,7 +322,7 @@ int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
                                 .n = 2 };
     int rc = stat(s->path, &file) == 0 && statvfs(s->path, &disk) == 0 ? 0 : errno;
     if (wal != NULL)
-        (void)stat(wal, &log); /* there is none when nobody has written */
+        (void)stat(wal, &log); /* it may not exist */
     if (rc != 0)
         return error_set(err, ERR_IO, "cannot look at %s: %s", s->name, strerror(rc));
     ret->figures[0].bytes = (uint64_t)file.st_size;
@@ -332,7 +332,7 @@ int sqlite_disk(struct store *store, struct store_disk *ret, struct error *err)
     return 0;
 }
 
-/* Only one server uses the file at a time. */
+/* Device and inode: only one server uses the file at a time. */
 int sqlite_identity(struct store *store, char ret[STORE_IDENTITY_BYTES], struct error *err)
 {
     const struct file_id *id = &sqlite_of(store)->files[FILE_DATABASE];

@@ -1,8 +1,8 @@
 /* Rows of jobs.
  *
- * A row comes out in SQLite's memory.  Lists hand it to the callback like that; the two
- * that give one job copy its texts, because SQLite's memory lives only as long as the read
- * transaction, and none outlives a call. */
+ * The texts of a row are in SQLite's memory.  Lists pass them to the callback like that; the
+ * two functions that return one job copy them, because SQLite's memory is valid only during the
+ * read transaction, which ends with the call. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ static void bind_plain(struct binder *b, const struct job_row *row)
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* The unique columns by the name that SQLite gives them in its message. */
+/* Recognises the unique columns by their names in SQLite's error message. */
 static int taken(struct store *s, const struct job_row *row, struct error *err)
 {
     const char *message = sqlite3_errmsg(sqlite_of(s)->db);
@@ -89,7 +89,7 @@ int sqlite_job_insert(struct store *s, struct job_row *row, struct error *err)
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_JOB_INSERT);
-    /* Bound before the job is written: an input that is too large then leaves no job. */
+    /* Bound before the job is inserted: if the input is too large, no job is left behind. */
     struct binder input = statement_bind(s, STATEMENT_INPUT_INSERT);
     bind_int(&input, 0);
     bind_text(&input, row->input);

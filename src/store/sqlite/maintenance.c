@@ -35,7 +35,8 @@ static int backup_failed(const char *path, sqlite3 *to, int rc, struct error *er
                      to != NULL ? sqlite3_errmsg(to) : sqlite3_errstr(rc));
 }
 
-/* Page by page, letting the server write in between; what it changes is copied again. */
+/* Copies a few pages at a time, so that the server can write in between; pages that it changes
+ * are copied again. */
 static int copy_pages(struct sqlite_store *s, sqlite3 *to)
 {
     sqlite3_backup *backup = sqlite3_backup_init(to, "main", s->db, "main");
@@ -50,7 +51,7 @@ static int copy_pages(struct sqlite_store *s, sqlite3 *to)
     return rc == SQLITE_DONE ? last : rc;
 }
 
-/* For its owner only, like the file itself; a link or a file that is there is left alone. */
+/* With mode 0600, like the database; never overwrites a link or an existing file. */
 static int make_file(const char *path, struct error *err)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -68,11 +69,11 @@ static int sync_file(const char *path)
     int rc = fd >= 0 ? fsync(fd) : -1;
 
     if (fd >= 0)
-        (void)close(fd); /* it was synced, or not */
+        (void)close(fd); /* whether or not the sync succeeded */
     return rc;
 }
 
-/* Whole under its name, or not there. */
+/* Writes to a temporary name first: the copy is complete, or does not exist. */
 int sqlite_backup(struct store *store, const char *path, struct error *err)
 {
     struct sqlite_store *s = sqlite_of(store);
@@ -92,11 +93,11 @@ int sqlite_backup(struct store *store, const char *path, struct error *err)
         rc = copy_pages(s, to);
     if (rc != SQLITE_OK)
         code = backup_failed(path, to, rc, err);
-    (void)sqlite3_close(to); /* it has no statements */
+    (void)sqlite3_close(to); /* no statements are open */
     if (code == 0 && (sync_file(partial) != 0 || rename(partial, path) != 0))
         code = error_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
     if (code != 0)
-        (void)unlink(partial); /* nobody can use it */
+        (void)unlink(partial); /* an incomplete copy is useless */
     return code;
 }
 

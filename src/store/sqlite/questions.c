@@ -1,7 +1,7 @@
-/* Rows of questions: what a job has asked, and what it was answered.
+/* Rows of questions: what a job has asked, and the answers.
  *
- * A question is found by the seq of its record; its id is the asking graph's, and may come
- * again later in the same job. */
+ * A question is identified by the seq of its record; its id comes from the graph, and may be
+ * used again later in the same job. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>

@@ -2,17 +2,17 @@
  *
  * A row is a record chunk: several records of one job, a line each.  Its id is the job's key
  * and the seq of its last record in one number, so that one B-tree keyed by a plain integer has
- * each job's records side by side and in order, and the first row from seq on has the record
- * seq:
+ * each job's records adjacent and in order, and the first row with an id from seq on has the
+ * record seq:
  *
  *     bit 62                     30 29                    0
  *      |  key: 8 thousand million  |  seq: 1 thousand million |
  *
- * Nothing is removed in one go, because a job may have a million records and a transaction
- * delays all others: records become invisible first (a deleted job; an expired one, by its
- * first_seq) and are noted as leavings, and store_expire removes them.  A job's records become
- * invisible all at once, since later ones need what earlier ones say (their header); its ending
- * needs nothing. */
+ * Nothing is deleted in one go, because a job may have a million records and a long transaction
+ * delays all others.  First the records become invisible (of a deleted job; of an expired one,
+ * by its first_seq) and are listed in `leavings`; store_expire deletes them in small steps.  A
+ * job's records become invisible all at once, since later ones refer to earlier ones (their
+ * headers); its ending refers to none. */
 #include "store/chunk.h"
 #include "store/sqlite/sqlite.h"
 
@@ -75,7 +75,7 @@ int sqlite_append(struct store *s,
 
 /* --- reading --------------------------------------------------------------------- */
 
-/* A damaged row may have none. */
+/* A damaged row may have no chunk. */
 static struct str column_chunk(sqlite3_stmt *stmt, int column)
 {
     struct str chunk = column_text(stmt, column);
@@ -119,8 +119,8 @@ static int no_record(int64_t key, uint64_t seq, struct error *err)
     return error_set(err, ERR_NOT_FOUND, "job %" PRId64 " has no record %" PRIu64, key, seq);
 }
 
-/* What is in a chunk from record @seq on, into s->texts, and the id of its row.  SQLITE_DONE
- * when it is not there, SQLITE_OK, or another code of SQLite's. */
+/* Copies a chunk from record @seq on to s->texts, and returns the id of its row.  SQLITE_DONE
+ * when it does not exist, SQLITE_OK, or another code of SQLite. */
 static int copy_chunk(struct store *s, int64_t key, uint64_t seq, int64_t *ret_id)
 {
     struct binder b = statement_bind(s, STATEMENT_RECORD);
@@ -190,7 +190,7 @@ static int run_with_two(struct store *s,
     return write_run(s, &b, ret_n, err);
 }
 
-/* Records up to @upto are no longer visible. */
+/* Records up to @upto are invisible from now on: adds them to `leavings`. */
 static int leave_records(struct store *s, int64_t key, int64_t upto, struct error *err)
 {
     return run_with_two(s, STATEMENT_LEAVING_PUT, key, upto, NULL, err);
@@ -222,13 +222,13 @@ int sqlite_job_delete(struct store *s, int64_t key, struct error *err)
 
 /* --- retention ------------------------------------------------------------------- */
 
-/* A job, and a number that matters with it. */
+/* A job, and a number that belongs to it. */
 struct found_record {
     int64_t key; /* 0: none */
     int64_t n;
 };
 
-/* Steps what was bound, which gives one row or none, and resets it. */
+/* Steps a bound statement that returns one row or none, and resets it. */
 static int find(struct store *s, struct binder *b, struct found_record *ret, struct error *err)
 {
     int rc = b->rc == SQLITE_OK ? sqlite3_step(b->stmt) : b->rc;
@@ -244,7 +244,7 @@ static int find(struct store *s, struct binder *b, struct found_record *ret, str
     return code;
 }
 
-/* At most @room invisible chunks. */
+/* Deletes at most @room invisible chunks. */
 static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_LEAVING);
@@ -265,7 +265,7 @@ static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
     return code;
 }
 
-/* The chunk that @seq is in begins with it from now on. */
+/* Cuts the chunk that contains @seq, so that it begins with it. */
 static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *err)
 {
     int64_t id;
@@ -279,7 +279,7 @@ static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *e
     return write_run(s, &b, NULL, err);
 }
 
-/* Of a job whose time is over only the ending stays, without job.start in any case. */
+/* An expired job keeps only its ending, never its job.start. */
 static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *err)
 {
     struct binder b = statement_bind(s, STATEMENT_WHOLE_JOB);

@@ -1,11 +1,11 @@
 /* The schema and its versions.
  *
- * The header of a SQLite file has two numbers for its owner: application_id says that a
- * file is ours, user_version how many of the steps below it has been through.  A new file
- * has neither, and no tables.  All steps that are missing run in one transaction together
- * with the new version, so a file is never between two.
+ * The header of a SQLite file has two numbers for applications: application_id marks the file
+ * as ours, and user_version is the number of steps below that were applied.  A new file has
+ * neither, and no tables.  All missing steps run in one transaction together with the new
+ * version, so a file is never between two versions.
  *
- * A step that has been released is never changed: what it did is in people's files. */
+ * A released step is never changed: it was applied to existing files. */
 #include "store/sqlite/sqlite.h"
 
 #define APPLICATION_ID 0x53705772 /* "SpWr" */
@@ -13,7 +13,7 @@
 static const char *const steps[] = {
     /* 1: jobs and records. */
     "CREATE TABLE jobs ("
-    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
+    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never reused */
     "  id TEXT NOT NULL,"
     "  agent TEXT NOT NULL,"
     "  state TEXT NOT NULL,"
@@ -42,21 +42,22 @@ static const char *const steps[] = {
     "CREATE UNIQUE INDEX jobs_id ON jobs(id);"
     "CREATE UNIQUE INDEX jobs_idempotency ON jobs(idempotency_key)"
     "  WHERE idempotency_key IS NOT NULL;"
-    /* For lists; each ends with the key, so they come out in order. */
+    /* For lists; each ends with the key, so that rows are in order. */
     "CREATE INDEX jobs_state ON jobs(state);"
     "CREATE INDEX jobs_agent ON jobs(agent);"
     "CREATE INDEX jobs_agent_state ON jobs(agent, state);"
     "CREATE INDEX jobs_open ON jobs(key) WHERE state IN ('queued', 'running', 'waiting');"
     "CREATE INDEX jobs_expiry ON jobs(finished + expiry_seconds * 1000)"
     "  WHERE state IN ('succeeded', 'failed', 'cancelled');"
-    /* Apart, because a job's row is written with every batch and its input only once. */
+    /* A separate table, because a job's row is written with every batch and its input only
+     * once. */
     "CREATE TABLE inputs (job INTEGER PRIMARY KEY, input TEXT NOT NULL) STRICT;"
     /* id: see record_id(). */
     "CREATE TABLE records (id INTEGER PRIMARY KEY, stored TEXT NOT NULL) STRICT;"
     /* For people with a sqlite3 shell. */
     "CREATE VIEW job_records(job, seq, stored) AS"
     "  SELECT id >> 30, id & 1073741823, stored FROM records;",
-    /* 2: who may. */
+    /* 2: owners and tokens. */
     "ALTER TABLE jobs ADD COLUMN owner TEXT;"
     "ALTER TABLE jobs ADD COLUMN holder TEXT;"
     "CREATE INDEX jobs_owner ON jobs(owner) WHERE owner IS NOT NULL;"
@@ -76,7 +77,7 @@ static const char *const steps[] = {
     "  expires INTEGER NOT NULL,"
     "  revoked INTEGER NOT NULL"
     ") STRICT;"
-    /* One row, so that a server notices what another process has done to them. */
+    /* One row with a counter, so that a server notices changes by other processes. */
     "CREATE TABLE token_changes (id INTEGER PRIMARY KEY, n INTEGER NOT NULL) STRICT;"
     "CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;",
     /* 3: chunks of records, and the producer's batch with them. */
@@ -84,10 +85,10 @@ static const char *const steps[] = {
     "DROP VIEW job_records;"
     "CREATE VIEW job_runs(job, last_seq, stored, batch) AS"
     "  SELECT id >> 30, id & 1073741823, stored, batch FROM records;",
-    /* 4: a lease that is asked for again. */
+    /* 4: request ids of leases. */
     "ALTER TABLE jobs ADD COLUMN request_id TEXT;",
-    /* 5: retention keeps the ending of a job for a while, and takes the rest away bit by bit.
-     * Leavings: records up to `upto` that nobody can see any more. */
+    /* 5: retention keeps the ending of a job for a while, and deletes the rest in small steps.
+     * Leavings: records up to `upto` are invisible and must be deleted. */
     "CREATE TABLE leavings (job INTEGER PRIMARY KEY, upto INTEGER NOT NULL) STRICT;"
     "INSERT INTO leavings SELECT key, 1073741823 FROM jobs"
     "  WHERE first_seq > seq AND first_seq > 1;"
@@ -98,7 +99,7 @@ static const char *const steps[] = {
     "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq = 1;"
     "CREATE INDEX jobs_expired ON jobs(finished + expiry_seconds * 1000)"
     "  WHERE state IN ('succeeded', 'failed', 'cancelled') AND first_seq > 1;",
-    /* 6: how many jobs of an owner may be queued, and how many at work. */
+    /* 6: limits of an owner's queued and running jobs. */
     "ALTER TABLE jobs ADD COLUMN max_running INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tokens ADD COLUMN max_queued INTEGER NOT NULL DEFAULT -1;"
     "ALTER TABLE tokens ADD COLUMN max_running INTEGER NOT NULL DEFAULT -1;",
@@ -166,7 +167,7 @@ static const char *const steps[] = {
     "  state TEXT NOT NULL,"
     "  PRIMARY KEY (thread, ns, id)"
     ") STRICT;",
-    /* 9: what Redis was told. */
+    /* 9: how far a job is published to Redis. */
     ("ALTER TABLE jobs ADD COLUMN published INTEGER NOT NULL DEFAULT -1;"
      "CREATE INDEX jobs_unpublished ON jobs(key) WHERE published >= 0;"),
     /* 10: threads and their runs. */
@@ -176,7 +177,7 @@ static const char *const steps[] = {
     "ALTER TABLE jobs ADD COLUMN values_seq INTEGER NOT NULL DEFAULT 0;"
     "CREATE UNIQUE INDEX jobs_thread ON jobs(thread, ordinal) WHERE thread > 0;"
     "CREATE TABLE threads ("
-    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
+    "  key INTEGER PRIMARY KEY AUTOINCREMENT," /* never reused */
     "  id TEXT NOT NULL,"
     "  owner TEXT,"
     "  status TEXT NOT NULL,"
@@ -189,7 +190,7 @@ static const char *const steps[] = {
     "  state_updated INTEGER NOT NULL,"
     "  n_runs INTEGER NOT NULL,"
     "  is_temporary INTEGER NOT NULL,"
-    "  state TEXT" /* last: it may be long, and lists need not read it */
+    "  state TEXT" /* last: it may be long, and lists do not need it */
     ") STRICT;"
     "CREATE UNIQUE INDEX threads_id ON threads(id);"
     "CREATE INDEX threads_updated ON threads(updated) WHERE is_temporary = 0;"
@@ -231,7 +232,7 @@ static const char *const steps[] = {
     "  counts INTEGER NOT NULL,"
     "  PRIMARY KEY (id, version)"
     ") STRICT;",
-    /* 13: writes and states are those of the runs that gave them; the last row counts. */
+    /* 13: writes and states belong to the runs that saved them; the last row counts. */
     "CREATE TABLE run_writes ("
     "  thread TEXT NOT NULL,"
     "  ns TEXT NOT NULL,"
@@ -258,13 +259,13 @@ static const char *const steps[] = {
     ") STRICT;"
     "INSERT INTO run_states SELECT thread, ns, id, state, '' FROM states;"
     "DROP TABLE states;",
-    /* 14: threads that go by themselves. */
+    /* 14: threads that expire. */
     "ALTER TABLE threads ADD COLUMN ttl_ms INTEGER NOT NULL DEFAULT 0;"
     "CREATE INDEX threads_expiry ON threads(updated + ttl_ms) WHERE ttl_ms > 0;",
-    /* 15: leases are signed; those that were not are known, and nobody holds them any more. */
+    /* 15: signed leases; leases without a signature are marked and no longer valid. */
     "ALTER TABLE jobs ADD COLUMN unsigned_attempt INTEGER NOT NULL DEFAULT 0;"
     "UPDATE jobs SET unsigned_attempt = attempt WHERE state = 'running';",
-    /* 16: jobs over which the server has crashed. */
+    /* 16: jobs that the server was folding when it crashed. */
     "CREATE TABLE suspects ("
     "  job INTEGER PRIMARY KEY,"
     "  crashed INTEGER NOT NULL,"
@@ -291,7 +292,7 @@ static int number(struct sqlite_store *s, const char *sql, int *ret, struct erro
     if (rc == SQLITE_ROW)
         *ret = sqlite3_column_int(stmt, 0);
     else
-        (void)fault(&s->base, rc, err); /* before finalize, which knows less */
+        (void)fault(&s->base, rc, err); /* before finalize, which gives less detail */
     (void)sqlite3_finalize(stmt);       /* repeats the error */
     return rc == SQLITE_ROW ? 0 : fault(&s->base, rc, NULL);
 }
@@ -358,6 +359,7 @@ int schema_migrate(struct sqlite_store *s, int version, struct error *err)
     if (rc == SQLITE_OK)
         return 0;
     int code = schema_fault(s, rc, err);
-    (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* it may be rolled back already */
+    (void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* SQLite may have rolled back
+                                                                already */
     return code;
 }

@@ -1,17 +1,16 @@
 /* A store is one connection to one SQLite file in WAL mode.
  *
- * The one that writes holds the lock file, and all that writes, migrates and checkpoints;
- * readers are read-only connections.  A commit appends pages to the WAL and syncs it; a
- * checkpoint moves them into the file.  Only the writer does that, between commits, so
- * nothing else ever waits for it:
+ * The writer holds the lock file, and alone writes, migrates and checkpoints; readers are
+ * read-only connections.  A commit appends pages to the WAL and syncs it; a checkpoint moves
+ * them into the file.  Only the writer does that, between commits, so nobody else waits for it:
  *
  *     commit ─▶ WAL ─(store_compact)─▶ file          readers: WAL if there, else file
  *
- * When all of the WAL is in the file and no reader is inside it, the next commit starts it
- * anew.  Readers that are always there can keep it from that; past RESTART_FRAMES the
- * checkpoint waits for them a little.
+ * When all of the WAL is copied to the file and no reader uses it, the next commit writes from
+ * its start again.  Constant readers can prevent that; past RESTART_FRAMES the checkpoint waits
+ * for them for a short time.
  *
- * Failing: a transaction is in one of three states.
+ * Errors: a transaction is in one of three states.
  *
  *     NONE ──begin──▶ OPEN ──commit──▶ NONE     a commit that fails has rolled back
  *                      │
@@ -19,9 +18,9 @@
  *                      ▼
  *                     FAILED ──commit──▶ NONE   gives the error again, stores nothing
  *
- * FAILED is what keeps half a transaction from being stored: on some errors SQLite rolls
- * back by itself, and what came after would each be a transaction of its own.  A row that
- * is refused (ERR_REFUSED, ERR_TOO_LARGE) has changed nothing and does not lead there. */
+ * FAILED prevents that half a transaction is stored: on some errors SQLite rolls back by
+ * itself, and each later statement would be a transaction of its own.  A row that is refused
+ * (ERR_REFUSED, ERR_TOO_LARGE) has changed nothing and does not lead to FAILED. */
 #include "store/sqlite/sqlite.h"
 
 #include "store/list.h"
@@ -34,19 +33,19 @@
 
 enum { WRITER_CACHE_BYTES = 32 * 1024 * 1024 };
 
-/* With pages of 4 KiB: 16 MiB, in which a page that is written often is found many times
- * and moved once, and 64 MiB.  Moving 16 MiB takes the writer some 10 ms and a sync. */
+/* In pages of 4 KiB.  16 MiB: a page that is written often is in the WAL many times, and copied
+ * once; copying 16 MiB takes the writer some 10 ms and a sync.  The restart is at 64 MiB. */
 enum { CHECKPOINT_FRAMES = 4000, RESTART_FRAMES = 16384, RESTART_WAIT_MS = 20 };
 
-/* The largest text that SQLite takes. */
+/* The largest text that SQLite accepts. */
 #define TEXT_MAX_BYTES ((size_t)1000 * 1000 * 1000)
 
 /* --- opening --------------------------------------------------------------------- */
 
-/* page_size first, it counts only for an empty file.  Freed pages are used again, never
- * given back.  The content of deleted rows is overwritten where it costs no writing (Debian's
- * default is everywhere).  No mmap: it makes replays about 1.4 times faster, which
- * are at 2 million rows/s without it, and it makes a bad sector end the process. */
+/* page_size comes first, because it only works on an empty file.  Freed pages are reused, never
+ * returned to the system.  The content of deleted rows is overwritten only where that costs no
+ * extra write (Debian's default is always).  No mmap: it makes replays, which reach 2 million
+ * rows/s without it, about 1.4 times faster, but a bad sector would kill the process. */
 #define SETTINGS_OF_ALL "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF; PRAGMA mmap_size=0;"
 #define SETTINGS_OF_WRITER                                    \
     "PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=FAST;" \
@@ -77,9 +76,9 @@ static int on_wal_commit(void *arg, sqlite3 *db, const char *database, int n_fra
 
     (void)db;
     (void)database;
-    if (n_frames < s->wal_frames) { /* the WAL was started anew, */
+    if (n_frames < s->wal_frames) { /* the WAL was restarted, */
         s->checkpoint_at = CHECKPOINT_FRAMES;
-        s->wal_room = 0; /* and may have been cut */
+        s->wal_room = 0; /* and may have been truncated */
     }
     s->wal_frames = n_frames;
     return SQLITE_OK;
@@ -90,7 +89,8 @@ static bool in_memory(const struct sqlite_store *s)
     return strcmp(s->path, ":memory:") == 0;
 }
 
-/* Puts the file into WAL mode, which it keeps; the mode that it then has is the answer. */
+/* Switches the file to WAL mode, which is permanent; SQLite returns the mode that it has
+ * then. */
 static int set_wal(struct sqlite_store *s, struct error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -111,7 +111,8 @@ static int set_wal(struct sqlite_store *s, struct error *err)
     return code;
 }
 
-/* A file that is refused is left as it is, with its WAL; a reader never moves pages. */
+/* No checkpoint on close: a file that we refuse stays unchanged, with its WAL; and readers
+ * never checkpoint. */
 static int keep_wal(struct sqlite_store *s, bool keep, struct error *err)
 {
     int rc = sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)keep, NULL);
@@ -121,7 +122,8 @@ static int keep_wal(struct sqlite_store *s, bool keep, struct error *err)
 
 static void checkpoint(struct sqlite_store *s, int mode)
 {
-    /* A full disk fails the next commit; until then the WAL holds everything. */
+    /* Errors are ignored: on a full disk the next commit fails; until then the WAL holds
+     * everything. */
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, mode, NULL, NULL);
 }
 
@@ -147,8 +149,8 @@ static int open_writer(struct sqlite_store *s, const struct store_options *o, st
         code = file_create(s, err);
     if (code == 0)
         code = connect_to(s, SQLITE_OPEN_READWRITE, err);
-    if (code == 0 && sqlite3_db_readonly(s->db, "main") == 1) /* SQLite had to fall back to it
-                                                               */
+    if (code == 0 && sqlite3_db_readonly(s->db, "main") == 1) /* SQLite could only open it
+                                                                 read-only */
         code = fault(&s->base, SQLITE_READONLY, err);
     if (code == 0)
         code = schema_check(s, &version, err);
@@ -171,8 +173,8 @@ static int open_writer(struct sqlite_store *s, const struct store_options *o, st
         code = keep_wal(s, false, err);
     if (code != 0)
         return code;
-    (void)sqlite3_wal_hook(s->db, on_wal_commit, s); /* gives the hook before: none */
-    checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);        /* what a crash has left */
+    (void)sqlite3_wal_hook(s->db, on_wal_commit, s); /* returns the old hook: none */
+    checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);        /* the WAL that a crash has left */
     wal_make_room(s);
     file_sync_folder(s);
     return 0;
@@ -186,7 +188,7 @@ static int too_old(struct sqlite_store *s, int version, struct error *err)
                      s->name, version, schema_version());
 }
 
-/* To a file that another has made what it should be. */
+/* Joins a database that another store has set up. */
 static int join(struct sqlite_store *s, struct error *err)
 {
     int version = 0;
@@ -232,8 +234,8 @@ static int open_store(const char *path,
 
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    /* Counting what SQLite allocates takes a lock each time.  Refused when it is already at
-     * work, which does no harm. */
+    /* Memory statistics would take a lock for each allocation.  Fails if SQLite is already
+     * initialised, which does no harm. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     s->base = (struct store){ .ops = &ops, .admin = &admin };
     s->lock_fd = -1;
@@ -252,7 +254,7 @@ static int open_store(const char *path,
         sqlite_close(&s->base);
         return code;
     }
-    (void)file_check(s, NULL); /* from now on they must be these */
+    (void)file_check(s, NULL); /* records the identity of the files, for later checks */
     *ret = &s->base;
     return 0;
 }
@@ -269,10 +271,10 @@ void sqlite_close(struct store *store)
         sqlite_rollback(store);
     statements_finalize(s);
     copy_release(s);
-    /* The last connection moves the WAL into the file; what it cannot move stays there. */
+    /* The last connection checkpoints the WAL; what it cannot copy stays in the WAL. */
     (void)sqlite3_close(s->db);
     if (s->lock_fd >= 0)
-        (void)close(s->lock_fd); /* after the database: now another server may have it */
+        (void)close(s->lock_fd); /* last: now another server may open the database */
     breadcrumb_unmap(s);
     buf_done(&s->texts);
     file_forget(s);
@@ -287,7 +289,7 @@ int sqlite_begin(struct store *store, struct error *err)
 
     assert(s->writes && s->transaction == TRANSACTION_NONE);
     if (sqlite3_get_autocommit(s->db) == 0)
-        sqlite_rollback(store); /* for which there was no memory then */
+        sqlite_rollback(store); /* the last rollback failed for lack of memory */
     int code = statement_run(store, STATEMENT_BEGIN, err);
     if (code == 0)
         s->transaction = TRANSACTION_OPEN;
@@ -299,8 +301,8 @@ void sqlite_rollback(struct store *store)
     struct sqlite_store *s = sqlite_of(store);
 
     if (sqlite3_get_autocommit(s->db) == 0)
-        (void)statement_run(store, STATEMENT_ROLLBACK, NULL); /* ends it, also when it complains
-                                                               */
+        (void)statement_run(store, STATEMENT_ROLLBACK, NULL); /* ends the transaction even if it
+                                                                 returns an error */
     s->transaction = TRANSACTION_NONE;
 }
 
@@ -321,15 +323,14 @@ int sqlite_commit(struct store *store, struct error *err)
         return 0;
     }
     sqlite_rollback(store);
-    /* What is in a WAL that was deleted is saved by this.  On a full disk it may make room:
-     * what is in the file need not be in the WAL, which is then written from its start again.
-     */
+    /* A checkpoint saves the content of a WAL that was deleted.  On a full disk it may make
+     * room: the WAL is then written from its start again. */
     if (code == ERR_IO)
         checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
     return code;
 }
 
-/* A statement costs no round trip here: each by itself is as good as all at once. */
+/* Without round trips, executing the statements one by one is as fast. */
 int sqlite_flush(struct store *s, struct store_batch *b, struct error *err)
 {
     return store_flush_each(s, b, err);
@@ -381,8 +382,7 @@ int write_run(struct store *store, struct binder *b, size_t *ret_n, struct error
 
 /* --- checkpoints ----------------------------------------------------------------- */
 
-/* Without waiting for readers, or 20 ms at most, when they have let the WAL grow past 64 MiB.
- */
+/* Does not wait for readers, except for 20 ms at most when the WAL has grown past 64 MiB. */
 void sqlite_compact(struct store *store)
 {
     struct sqlite_store *s = sqlite_of(store);
@@ -392,7 +392,7 @@ void sqlite_compact(struct store *store)
     wal_make_room(s);
     if (s->wal_frames < s->checkpoint_at)
         return;
-    /* A reader in an old part of the WAL keeps some of it; the next try is a while away. */
+    /* A reader in an old part of the WAL may have kept some of it; try again later. */
     s->checkpoint_at = s->wal_frames + CHECKPOINT_FRAMES;
     checkpoint(s, SQLITE_CHECKPOINT_PASSIVE);
     if (s->wal_frames < RESTART_FRAMES)

@@ -1,12 +1,12 @@
-/* The SQLite backend, inside: what its sources share.  Everyone else includes store.h.
+/* Internals of the SQLite backend, shared by its sources.  Everyone else includes store.h.
  *
  *     sqlite.c      opening, closing, transactions, WAL checkpoints
- *     wal.c         room in the WAL, ahead of the commits
- *     file.c        the path, the file's first appearance, the lock beside it
- *     schema.c      whose file it is, and bringing it up to date
+ *     wal.c         extending the WAL file ahead of the commits
+ *     file.c        the path, creating the file, the lock beside it
+ *     schema.c      checking and migrating the schema
  *     statements.c  every statement, with the reasons for the tables behind them
  *     jobs.c        rows of jobs
- *     suspects.c    jobs over which the server has crashed
+ *     suspects.c    jobs that the server was folding when it crashed
  *     copy.c        rows of any table, for copies of the whole
  *     breadcrumb.c  the mapped page that names the job being folded
  *     records.c     rows of records, and retention
@@ -18,7 +18,7 @@
  *     tokens.c      rows of tokens
  *     maintenance.c checks, copies, free space
  *     clock.c       stored times, when the wall clock is set
- *     fault.c       SQLite's codes, as ours and in words */
+ *     fault.c       SQLite's codes, as our codes and messages */
 #ifndef STORE_SQLITE_H
 #define STORE_SQLITE_H
 
@@ -60,7 +60,7 @@ enum statement {
     STATEMENT_BYTES,
     STATEMENT_QUESTIONS,
     STATEMENT_OPEN_QUESTIONS,
-    STATEMENT_CHECKPOINT, /* these three, and the next, in this order: checkpoints.c */
+    STATEMENT_CHECKPOINT, /* checkpoints.c needs these three, and the next, in this order */
     STATEMENT_CHECKPOINTS_OF_NS,
     STATEMENT_CHECKPOINTS,
     STATEMENT_STATE,
@@ -83,7 +83,7 @@ enum statement {
     STATEMENT_TOKEN_CHANGES,
     STATEMENT_TOKENS_SEEN,
     STATEMENT_TIME_NOTED,
-    STATEMENT_LAST_JOB_KEY, /* these two in the order of enum store_keys */
+    STATEMENT_LAST_JOB_KEY, /* in the order of enum store_keys, with the next */
     STATEMENT_LAST_THREAD_KEY,
     /* writing */
     STATEMENT_BEGIN,
@@ -116,7 +116,7 @@ enum statement {
     STATEMENT_WRITE_KEEP,
     STATEMENT_WRITE_REPLACE,
     STATEMENT_STATE_PUT,
-    STATEMENT_CHECKPOINTS_DELETE, /* these four, and the next, in this order */
+    STATEMENT_CHECKPOINTS_DELETE, /* these four, and the next, must be in this order */
     STATEMENT_CHANNELS_DELETE,
     STATEMENT_WRITES_DELETE,
     STATEMENT_STATES_DELETE,
@@ -128,7 +128,7 @@ enum statement {
     STATEMENT_WRITES_OF_RUN_DELETE,
     STATEMENT_STATES_OF_RUN_DELETE,
     STATEMENT_CHECKPOINTS_OLD_DELETE,
-    STATEMENT_CHANNELS_SWEEP, /* these three in this order */
+    STATEMENT_CHANNELS_SWEEP, /* these three must be in this order */
     STATEMENT_WRITES_SWEEP,
     STATEMENT_STATES_SWEEP,
     STATEMENT_JOB_ID,
@@ -148,7 +148,7 @@ enum statement {
     STATEMENT_RUN_FORGET,
     STATEMENT_RUN_DELETE,
     STATEMENT_TIME_NOTE,
-    STATEMENT_MOVE_OPEN_JOBS, /* these seven in this order: clock.c */
+    STATEMENT_MOVE_OPEN_JOBS, /* clock.c needs these seven in this order */
     STATEMENT_MOVE_FINAL_JOBS,
     STATEMENT_MOVE_QUESTIONS,
     STATEMENT_MOVE_ITEMS,
@@ -171,26 +171,26 @@ enum statement {
 enum transaction {
     TRANSACTION_NONE,
     TRANSACTION_OPEN,
-    /* A write failed half-way: nothing may be added, and commit gives the error again. */
+    /* A write failed: nothing may be added, and commit returns the error again. */
     TRANSACTION_FAILED
 };
 
-/* The files that hold what is stored, their names, and which ones they are. */
+/* The database files, their paths, and their identities. */
 enum file { FILE_DATABASE, FILE_WAL, FILE_SHM, FILE_MAX };
 
 struct file_id {
     char *path; /* owned; NULL: in memory */
     dev_t device;
-    ino_t number; /* 0: not known yet */
+    ino_t number; /* inode; 0: not known yet */
 };
 
-/* The folder of the files, as it was when the files were last looked at. */
+/* The folder of the files, as it was when the files were last checked. */
 struct folder_state {
     char *path; /* owned; NULL: in memory */
     dev_t device;
     ino_t number;
     struct timespec changed;
-    int64_t until_ms; /* for so long this may be used; on the monotonic clock */
+    int64_t until_ms; /* it may be used until then; on the monotonic clock */
 };
 
 struct sqlite_store {
@@ -200,24 +200,24 @@ struct sqlite_store {
     struct sqlite_loading {
         const struct store_table *table;
         sqlite3_stmt *insert; /* owned */
-    } loading;                /* rows of this table are being copied here */
+    } loading;                /* the insert of the table that is being copied */
     char *path;               /* owned; absolute, no links; or ":memory:" */
     char name[112];           /* of the file, for messages: the path or its end */
     int lock_fd;              /* owned; -1: none */
     bool writes;
-    bool beside;  /* see store_open_beside */
+    bool beside;  /* opened by store_open_beside */
     bool relaxed; /* commits are not synced */
     unsigned busy_ms;
     enum transaction transaction;
     struct error failure;           /* while TRANSACTION_FAILED: why */
-    struct file_id files[FILE_MAX]; /* as they were opened */
+    struct file_id files[FILE_MAX]; /* their identities when they were opened */
     struct folder_state folder;
-    int wal_frames;                     /* after the last commit */
-    int checkpoint_at;                  /* frames */
+    int wal_frames;                     /* number after the last commit */
+    int checkpoint_at;                  /* number of frames */
     int64_t wal_room;                   /* bytes; see wal.c */
-    int64_t taken[STORE_KEYS_MAX];      /* the last key that was; 0: none */
-    struct buf texts;                   /* of the row that was handed out last */
-    struct breadcrumb_page *breadcrumb; /* mapped; NULL: nobody has asked for it */
+    int64_t taken[STORE_KEYS_MAX];      /* the last reserved key; 0: none */
+    struct buf texts;                   /* of the last returned row */
+    struct breadcrumb_page *breadcrumb; /* mapped; NULL: not used yet */
 };
 
 static inline struct sqlite_store *sqlite_of(struct store *s)
@@ -232,19 +232,19 @@ STORE_ADMIN(SQLITE_OP)
 
 /* --- file.c ---------------------------------------------------------------------- */
 
-/* Gives s->path and s->name. */
+/* Sets s->path and s->name. */
 MUST_CHECK int file_name(struct sqlite_store *s, const char *path, struct error *err);
-/* Frees what file_name() gave. */
+/* Frees what file_name() has set. */
 void file_forget(struct sqlite_store *s);
-/* Takes the lock beside the file; ERR_BUSY when another has it. */
+/* Takes the lock beside the file; ERR_BUSY when another process has it. */
 MUST_CHECK int file_lock(struct sqlite_store *s, struct error *err);
-/* Makes it, empty and for its owner only, unless it is there. */
+/* Creates it, empty and with mode 0600, unless it exists. */
 MUST_CHECK int file_create(const struct sqlite_store *s, struct error *err);
-/* Are they still the files that were opened?  ERR_IO, and which one is not. */
+/* Are they still the files that were opened?  If not, ERR_IO with the one that changed. */
 MUST_CHECK int file_check(struct sqlite_store *s, struct error *err);
-/* The same for each commit: only the folder is looked at, if it shows that nothing changed. */
+/* The same for each commit: checks only the folder, if that shows that nothing has changed. */
 MUST_CHECK int file_check_folder(struct sqlite_store *s, struct error *err);
-/* Makes names of new files in the folder as durable as their contents. */
+/* Syncs the folder, so that the names of new files are durable. */
 void file_sync_folder(const struct sqlite_store *s);
 
 /* --- breadcrumb.c ---------------------------------------------------------------- */
@@ -257,18 +257,18 @@ void copy_release(struct sqlite_store *s);
 
 /* --- wal.c ----------------------------------------------------------------------- */
 
-/* Between commits: makes the file of the WAL larger before it has to be. */
+/* Between commits: extends the WAL file ahead of need. */
 void wal_make_room(struct sqlite_store *s);
 
 /* --- schema.c -------------------------------------------------------------------- */
 
-/* Is it ours, and not newer than we are?  Changes nothing.  Sets *@ret_version, 0 for a
- * new file. */
+/* Is the schema ours, and not newer than this program?  Changes nothing.  Sets *@ret_version, 0
+ * for a new file. */
 MUST_CHECK int schema_check(struct sqlite_store *s, int *ret_version, struct error *err);
-/* Brings it from @version to ours, in one transaction. */
+/* Migrates it from @version to ours, in one transaction. */
 MUST_CHECK int schema_migrate(struct sqlite_store *s, int version, struct error *err);
 int schema_version(void);
-/* As fault(), for what only a table or column that is missing can be: someone has changed
+/* Like fault(), for errors that only a missing table or column can cause: someone has changed
  * the schema. */
 int schema_fault(struct sqlite_store *s, int rc, struct error *err);
 
@@ -277,15 +277,15 @@ int schema_fault(struct sqlite_store *s, int rc, struct error *err);
 MUST_CHECK int statements_prepare(struct sqlite_store *s, struct error *err);
 void statements_finalize(struct sqlite_store *s);
 
-/* Steps a statement that gives no rows, and resets it. */
+/* Steps a statement that returns no rows, and resets it. */
 MUST_CHECK int statement_run(struct store *s, enum statement id, struct error *err);
-/* The one number that a statement without parameters gives. */
+/* The number that a statement without parameters returns. */
 MUST_CHECK int statement_number(struct store *s,
                                 enum statement id,
                                 int64_t *ret,
                                 struct error *err);
 
-/* Binding in the order of the question marks; the first error sticks. */
+/* Binds parameters in the order of the question marks; the first error sticks. */
 struct binder {
     sqlite3_stmt *stmt;
     int n;
@@ -294,13 +294,13 @@ struct binder {
 struct binder statement_bind(struct store *s, enum statement id);
 void bind_text(struct binder *b, struct str text);
 void bind_int(struct binder *b, int64_t value);
-/* Of a new row; 0: SQLite gives one. */
+/* The key of a new row; 0: SQLite chooses one. */
 void bind_key(struct binder *b, int64_t key);
 void bind_blob(struct binder *b, struct str bytes);
 
 /* Empties s->texts; false when it cannot hold @n bytes. */
 bool texts_start(struct store *s, size_t n);
-/* Moves the texts of a row there; @what it is goes into the error. */
+/* Copies the texts of a row there; @what names the row in the error message. */
 MUST_CHECK int texts_keep(struct store *s,
                           const struct row_texts *texts,
                           void *row,
@@ -312,22 +312,22 @@ struct str column_blob(sqlite3_stmt *stmt, int column);
 
 /* --- sqlite.c -------------------------------------------------------------------- */
 
-/* Before every write: in a transaction that has not failed. */
+/* Checks before every write that there is a transaction and that it has not failed. */
 MUST_CHECK int write_ready(struct store *s, struct error *err);
-/* Steps what was bound, if all could be, and resets it; *@ret_n (which may be NULL) is the
- * number of rows that it changed. */
+/* Steps a bound statement, if all parameters could be bound, and resets it; *@ret_n (@ret_n may
+ * be NULL) is the number of changed rows. */
 MUST_CHECK int write_run(struct store *s, struct binder *b, size_t *ret_n, struct error *err);
-/* After one that failed with SQLite's @rc: as fault(), and the transaction learns of it. */
+/* After a write failed with SQLite's @rc: like fault(), and marks the transaction as failed. */
 int write_failed(struct store *s, int rc, struct error *err);
 
 /* --- checkpoints.c --------------------------------------------------------------- */
 
-/* A job without a thread has its own id for one: what was saved there goes with it. */
+/* A job without a thread uses its own id as thread id: deletes the checkpoints there. */
 MUST_CHECK int checkpoints_forget_job(struct store *s, int64_t key, struct error *err);
 
 /* --- items.c --------------------------------------------------------------------- */
 
-/* Removes at most @limit whose time is over; *@ret_n of them. */
+/* Deletes at most @limit expired items; *@ret_n is their number. */
 MUST_CHECK int items_expire(struct store *s,
                             int64_t now,
                             size_t limit,
@@ -336,7 +336,7 @@ MUST_CHECK int items_expire(struct store *s,
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 
-/* Steps what was bound, which gives rows of jobs. */
+/* Steps a bound statement that returns rows of jobs. */
 int jobs_each(struct store *s,
               struct binder *b,
               size_t limit,
@@ -346,7 +346,7 @@ int jobs_each(struct store *s,
 
 /* --- fault.c --------------------------------------------------------------------- */
 
-/* SQLite's @rc as a code of ours, with what happened and what to do. */
+/* Turns SQLite's @rc into our code, with a message that says what happened and what to do. */
 int fault(struct store *s, int rc, struct error *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* Every statement, prepared once when the store is opened.
  *
- * INDEXED BY pins the plans that matter: a plan that stopped being possible is then an
- * error at start-up, and not a server that grows slower with its file.
+ * INDEXED BY pins the query plans that matter: if such a plan becomes impossible, that is an
+ * error at start-up, instead of a server that gets slower as its file grows.
  *
- * Three shapes were measured for the records: microseconds of processor per row of 200
- * bytes, with pages of 4 KiB and all commits and checkpoints, on a file in memory (on a disk
- * the three wait for it alike), SQLite 3.40:
+ * Three layouts of the records table were measured: microseconds of CPU time per row of 200
+ * bytes, with pages of 4 KiB and all commits and checkpoints, on a file in memory (a disk
+ * delays all three alike), SQLite 3.40:
  *
  *                                      one job            1000 jobs, row by row
  *     rows in a commit           1    10   100  1000       1    10   100  1000
@@ -13,12 +13,12 @@
  *     row id of job and seq      9.4  2.5  1.2  1.2       15.5  8.2  8.8  8.0
  *     row id, index (job, seq)  13.4  3.3  1.9  1.9       13.5  4.9  3.9  3.3
  *
- * The third wins with many jobs only while its index is small: with 1000 rows in each of the
- * 1000, a commit touches as many pages of the index as it would of the table (43 000 rows/s
- * against 45 000 of the second), and a replay looks for every row in another page (0.18
+ * The third layout is faster with many jobs only while its index is small: with 1000 rows in
+ * each of the 1000, a commit touches as many pages of the index as it would of the table (43
+ * 000 rows/s against 45 000 of the second), and a replay finds every row in another page (0.18
  * million rows/s against 1.85).  The first keeps only 1 KB of a record in its page, and the
- * second 4 KB.  So it is the second.  Pages of 8 KiB took up to 11 % more with many
- * jobs, and up to 21 % less with one job of 1500-byte records: no reason to leave 4 KiB. */
+ * second 4 KB.  So the second was chosen.  Pages of 8 KiB took up to 11 % more with many jobs,
+ * and up to 21 % less with one job of 1500-byte records: no reason to leave 4 KiB. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -36,7 +36,8 @@
 #define SET_PLAIN "UPDATE jobs SET seq=?, producer_seq=?" JOB_PLAIN(SET, SET)
 #define SET_INDEXED JOB_INDEXED(SET, SET)
 #define SAME_INDEXED JOB_INDEXED(SAME, SAME)
-/* Rows are stored less often than records, which know better (store_append). */
+/* A job's row is stored less often than its records: seq and batch come from the records
+ * (store_append). */
 #define RUNS_SINCE "FROM records WHERE id BETWEEN (key << 30) + seq + 1 AND (key << 30) + 1073741823"
 #define SELECT_JOBS                                                                    \
     "SELECT key, (SELECT input FROM inputs WHERE job = key),"                          \
@@ -62,7 +63,8 @@
     "q.fallback, q.schema, q.question, q.context, q.value, q.answer, q.answered_by, " \
     "q.answered, q.resumed, j.id, j.agent, j.owner FROM questions q "
 
-/* Of the tables of checkpoints, behind `thread`, in the order of those that put them. */
+/* Columns of the tables of checkpoints after `thread`, in the order of the functions that put
+ * them. */
 #define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions"
 #define CHANNEL_COLUMNS    "ns, channel, version, type, data"
 #define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
@@ -76,7 +78,7 @@
     "AND ns = w.ns AND checkpoint = w.checkpoint AND task = w.task AND "    \
     "idx = w.idx)"
 #define SELECT_CHECKPOINTS "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints "
-/* The last that was said of a checkpoint. */
+/* The last state of each checkpoint. */
 #define SELECT_STATES                                                    \
     "SELECT ns, id, parent, metadata, state FROM run_states states "     \
     "JOIN checkpoints USING (thread, ns, id) "                           \
@@ -95,7 +97,7 @@
 static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_BY_ID] = SELECT_JOBS "WHERE id = ?",
     [STATEMENT_JOB_BY_IDEMPOTENCY] = SELECT_JOBS "WHERE idempotency_key = ?",
-    /* All four: the key to stay below, then the filters. */
+    /* All four: an upper limit of the key, then the filters. */
     [STATEMENT_JOBS] = SELECT_JOBS "WHERE key < ? ORDER BY key DESC",
     [STATEMENT_JOBS_OF_STATE] =
         SELECT_JOBS "INDEXED BY jobs_state WHERE key < ? AND state = ? ORDER BY key DESC",
@@ -104,7 +106,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOBS_OF_AGENT_AND_STATE] =
         SELECT_JOBS "INDEXED BY jobs_agent_state WHERE key < ? AND state = ? AND agent = ? "
                     "ORDER BY key DESC",
-    /* An owner's own, with filters that need no index of their own. */
+    /* Jobs of an owner, with filters that need no index of their own. */
     [STATEMENT_JOBS_OF_OWNER] =
         SELECT_JOBS "INDEXED BY jobs_owner WHERE key < ? AND owner = ? "
                     "AND state = ifnull(?, state) AND agent = ifnull(?, agent) "
@@ -119,8 +121,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_RECORDS] = "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id",
     [STATEMENT_RECORD] =
         "SELECT id, stored FROM records WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1",
-    /* Sequence numbers are dense, so jobs know how many records there are; counting these
-     * would read the whole file. */
+    /* Sequence numbers have no gaps, so the number of records follows from the jobs' rows;
+     * counting the records would read the whole file. */
     [STATEMENT_COUNTS] = "SELECT count(*), ifnull(sum(seq - first_seq + 1), 0) FROM jobs",
     [STATEMENT_BYTES] =
         "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
@@ -131,7 +133,7 @@ static const char *const sql[STATEMENT_MAX] = {
                          "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "
                          "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq",
     [STATEMENT_CHECKPOINT] = SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?",
-    /* The id to stay below: NULL is the greatest there can be. */
+    /* An upper limit of the id; NULL stands for the greatest possible one. */
     [STATEMENT_CHECKPOINTS_OF_NS] =
         SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id < ifnull(?, x'ff') "
                            "ORDER BY id DESC",
@@ -160,7 +162,7 @@ static const char *const sql[STATEMENT_MAX] = {
                       "LEFT JOIN threads t ON t.key = j.thread WHERE r.job = ?",
     [STATEMENT_ITEM] =
         SELECT_ITEMS "AND namespace = ? AND key = ? AND (expires = 0 OR expires > ?)",
-    /* '/' is what follows '.': all below the prefix. */
+    /* '/' follows '.' in ASCII: matches everything below the prefix. */
     [STATEMENT_ITEMS] =
         SELECT_ITEMS "AND namespace >= ? AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
                      "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
@@ -172,8 +174,8 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
-    /* A row may be newer than the note. */
-    /* The largest that was ever given: rows that are gone keep their keys. */
+    /* TIME_NOTED: a job's row may be newer than the stored time. */
+    /* The largest key that was ever given out, also to a deleted row. */
     [STATEMENT_LAST_JOB_KEY] =
         "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0), "
         "ifnull((SELECT max(key) FROM jobs), 0))",
@@ -191,9 +193,9 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_JOB_INSERT] = "INSERT INTO jobs(key, seq, first_seq, producer_seq" ALL_NAMES
                              ") VALUES(?, ?, ?, ?" ALL_MARKS ")",
     [STATEMENT_INPUT_INSERT] = "INSERT INTO inputs(job, input) VALUES(?, ?)",
-    /* Hardly any update moves the job in an index.  An UPDATE that only names an indexed column
-     * already writes the index, so the first of these names none and finds no row when one
-     * would change. */
+    /* Most updates change no indexed column.  But an UPDATE that merely names an indexed column
+     * writes the index, so the first of these names none, and matches no row when an indexed
+     * value would change. */
     [STATEMENT_JOB_UPDATE_PLAIN] = SET_PLAIN " WHERE key=?" SAME_INDEXED,
     [STATEMENT_JOB_UPDATE] = SET_PLAIN SET_INDEXED " WHERE key=?",
     [STATEMENT_JOB_PUBLISHED] = "UPDATE jobs SET published = ? WHERE key = ?",
@@ -206,7 +208,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_RECORDS_DELETE] = "DELETE FROM records WHERE id IN "
                                  "(SELECT id FROM records WHERE id BETWEEN ? AND ? LIMIT ?)",
     [STATEMENT_CHUNK_CUT] = "UPDATE records SET stored = ? WHERE id = ?",
-    /* The two that have waited for the longest time. */
+    /* The two jobs that expired first. */
     [STATEMENT_WHOLE_JOB] =
         "SELECT key, max(2, seq - (state <> 'succeeded')) FROM jobs INDEXED BY jobs_whole " IS_FINAL
         "AND first_seq = 1 " BEFORE,
@@ -314,7 +316,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_SECRET] = "SELECT value FROM secrets WHERE name = ?",
     [STATEMENT_TIME_NOTE] =
         "INSERT INTO clock VALUES(0, ?) ON CONFLICT DO UPDATE SET at = excluded.at",
-    /* A time of 0 is none, and stays so. */
+    /* A time of 0 means none, and stays 0. */
     [STATEMENT_MOVE_OPEN_JOBS] =
         "UPDATE jobs SET updated = updated + ?1, "
         "lease_until = iif(lease_until = 0, 0, lease_until + ?1), "
@@ -325,7 +327,7 @@ static const char *const sql[STATEMENT_MAX] = {
         "cancel_requested = iif(cancel_requested = 0, 0, cancel_requested + ?1), "
         "pause_requested = iif(pause_requested = 0, 0, pause_requested + ?1) "
         "WHERE state IN ('queued', 'running', 'waiting')",
-    /* `finished` is what people read: what moves is how long after it the job is kept. */
+    /* `finished` is shown to people and stays; how long the job is kept after it is changed. */
     [STATEMENT_MOVE_FINAL_JOBS] =
         "UPDATE jobs SET expiry_seconds = expiry_seconds + ?1 / 1000 " IS_FINAL,
     [STATEMENT_MOVE_QUESTIONS] =
@@ -339,7 +341,7 @@ static const char *const sql[STATEMENT_MAX] = {
                               "AND created NOT BETWEEN ?2 AND ?3",
 };
 
-/* Whose words another may use, at store_open_beside: nothing about jobs. */
+/* The statements that a store of store_open_beside may use: none about jobs. */
 static bool is_beside(unsigned id)
 {
     return id == STATEMENT_TOKENS || id == STATEMENT_TOKEN_CHANGES ||
@@ -396,7 +398,7 @@ struct binder statement_bind(struct store *s, enum statement id)
 {
     sqlite3_stmt *stmt = sqlite_of(s)->statements[id];
 
-    /* Busy: a callback has called the function that is calling it. */
+    /* Busy would mean: a callback has called the function that is calling it. */
     assert(stmt != NULL && !sqlite3_stmt_busy(stmt));
     return (struct binder){ .stmt = stmt };
 }
@@ -404,7 +406,7 @@ struct binder statement_bind(struct store *s, enum statement id)
 void bind_text(struct binder *b, struct str text)
 {
     b->n++;
-    if (b->rc == SQLITE_OK) /* without a copy: it is stepped before the caller returns */
+    if (b->rc == SQLITE_OK) /* not copied: it is stepped before the caller returns */
         b->rc = text.p == NULL ? sqlite3_bind_null(b->stmt, b->n)
                                : sqlite3_bind_text64(b->stmt, b->n, text.p, text.n,
                                                      SQLITE_STATIC, SQLITE_UTF8);
@@ -436,7 +438,7 @@ bool texts_start(struct store *s, size_t n)
 {
     struct buf *kept = &sqlite_of(s)->texts;
 
-    /* One huge text is no reason to keep so much for ever. */
+    /* Frees the buffer after a huge text, instead of keeping it. */
     if (kept->cap > TEXTS_KEPT_BYTES)
         buf_done(kept);
     buf_clear(kept);
@@ -454,7 +456,7 @@ int texts_keep(struct store *s,
 
     for (size_t i = 0; i < texts->n; i++)
         total += row_text(texts, row, i)->n;
-    if (!texts_start(s, total)) /* once, so that it does not move below */
+    if (!texts_start(s, total)) /* reserved at once, so that it does not move below */
         return error_set(err, kept->error, "%s does not fit into memory", what);
     for (size_t i = 0; i < texts->n; i++) {
         struct str *text = row_text(texts, row, i);
@@ -473,7 +475,7 @@ struct str column_text(sqlite3_stmt *stmt, int column)
     if (sqlite3_column_type(stmt, column) == SQLITE_NULL)
         return STR_NONE;
     const unsigned char *p = sqlite3_column_text(stmt, column);
-    if (p == NULL) /* cannot be for a text in a row as SQLite makes them */
+    if (p == NULL) /* cannot happen for a stored text, which needs no conversion */
         return STR("");
     return str_make((const char *)p, (size_t)sqlite3_column_bytes(stmt, column));
 }

@@ -1,5 +1,5 @@
-/* Jobs over which the server has crashed.  In a table of their own: rows of jobs are written
- * all the time, and these hardly ever. */
+/* Jobs that the server was folding when it crashed.  In a table of their own, because rows of
+ * jobs are written all the time, and these rarely. */
 #include "store/sqlite/sqlite.h"
 
 int sqlite_suspect(struct store *s,

@@ -1,6 +1,6 @@
-/* Rows of threads, and what their runs have besides being jobs.
+/* Rows of threads, and the additional columns of runs.
  *
- * Texts that come out are copied, as those of a job are; lists hand them out in SQLite's
+ * Texts of a single row are copied, as those of a job are; lists pass them in SQLite's
  * memory. */
 #include "store/sqlite/sqlite.h"
 
@@ -256,7 +256,7 @@ int sqlite_threads_expired(struct store *s,
     return code;
 }
 
-/* Lists are asked for seldom, and in many orders: each is prepared when it is. */
+/* Lists are rare and have many orders: each is prepared when it is used. */
 
 #define THREADS                               \
     "SELECT " THREAD_COLUMNS " FROM threads " \

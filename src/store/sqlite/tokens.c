@@ -1,14 +1,14 @@
-/* Rows of tokens, and of the sessions that stand for one.
+/* Rows of tokens, and of their sessions.
  *
- * There are few and they change seldom, by hand: every call is a transaction of its own, and
- * counts the change, so that a server that has them in memory knows when to read them again. */
+ * There are few, and people change them rarely, so every call is a transaction of its own.  It
+ * also increments a counter of changes, which tells a server when to read the tokens again. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
 
 /* --- writing --------------------------------------------------------------------- */
 
-/* Ends the transaction: stored and counted, or nothing of it. */
+/* Ends the transaction: commit with the change counted, or rollback after an error. */
 static int finish(struct store *s, int code, struct error *err)
 {
     if (code == 0) {
@@ -48,7 +48,7 @@ int sqlite_token_insert(struct store *s, const struct token_row *row, struct err
     return finish(s, write_run(s, &b, NULL, err), err);
 }
 
-/* Runs what was bound; ERR_NOT_FOUND when it changed nothing. */
+/* Runs a bound statement; ERR_NOT_FOUND when no row was changed. */
 static int change_one(struct store *s, struct binder *b, struct str id, struct error *err)
 {
     size_t n = 0;

@@ -1,12 +1,12 @@
-/* Room in the WAL.
+/* Extends the WAL file ahead of the commits.
  *
- * A commit that makes its file larger also makes the file system write down the new size, which
- * takes several times as long as the sync of the bytes alone.  So the WAL is made larger ahead
- * of the commits, by zeros behind its end, which SQLite takes for no frame of its own: most
- * commits then overwrite what is there, as they do in any WAL that has been started anew.
+ * A commit that makes the file larger forces the file system to store the new size too, which
+ * takes several times as long as syncing the bytes alone.  So the WAL is extended in advance,
+ * with zeros after its end, which SQLite does not take for frames: most commits then overwrite
+ * existing bytes, as in any WAL that was restarted.
  *
- * None of this has to succeed.  Where little space is left, it is left to the commits; and so
- * it is where these are not synced. */
+ * All of this is best effort.  It is skipped when little disk space is left, or when commits
+ * are not synced. */
 #include "store/sqlite/sqlite.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum {
     FRAME_BYTES = 24 + 4096,
     STEP_BYTES = 512 * 1024,
-    AHEAD_BYTES = 128 * 1024, /* of the end, when the next step is taken */
+    AHEAD_BYTES = 128 * 1024, /* extend the file when less than this is left */
     PIECE_BYTES = 64 * 1024,
 };
 
@@ -53,7 +53,7 @@ void wal_make_room(struct sqlite_store *s)
 
     if (s->relaxed || used + AHEAD_BYTES < s->wal_room)
         return;
-    s->wal_room = used + STEP_BYTES; /* not looked at again before that, whatever happens */
+    s->wal_room = used + STEP_BYTES; /* do not try again before that, even after an error */
     sqlite3_file *wal = wal_of(s);
     if (wal == NULL || wal->pMethods->xFileSize(wal, &size) != SQLITE_OK)
         return;
