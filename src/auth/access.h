@@ -1,6 +1,6 @@
-/* What a route asks of its caller, and the scopes of tokens that give it.  Pure.
+/* Access rights: what a route requires, and which scopes of tokens grant it.  Pure.
  *
- * A route names exactly one of these; a token has the union of what its scopes give. */
+ * A route requires exactly one right; a token has the union of its scopes' rights. */
 #ifndef AUTH_ACCESS_H
 #define AUTH_ACCESS_H
 
@@ -8,19 +8,19 @@
 
 enum {
     ACCESS_PUBLIC = 1 << 0, /* anybody, also without a token */
-    ACCESS_READ = 1 << 1,   /* look at jobs and their events */
+    ACCESS_READ = 1 << 1,   /* read jobs and their events */
     ACCESS_CLIENT = 1 << 2, /* submit, cancel, delete, answer */
     ACCESS_WORKER = 1 << 3, /* the worker protocol */
-    ACCESS_ADMIN = 1 << 4,  /* tokens */
+    ACCESS_ADMIN = 1 << 4,  /* manage tokens */
     ACCESS_METRICS = 1 << 5,
-    ACCESS_ITEMS = 1 << 6, /* what graphs and their clients keep together */
+    ACCESS_ITEMS = 1 << 6, /* items of /store, shared by graphs and their clients */
     ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN | ACCESS_METRICS |
                  ACCESS_ITEMS,
 };
 
-/* What "client,worker" gives; 0 when one is not a scope, or there is none. */
+/* The rights of "client,worker"; 0 when a scope is unknown, or there is none. */
 unsigned access_of_scopes(struct str scopes);
-/* The scope that gives least of what has @access; for people. */
+/* The least powerful scope that grants @access; for error messages. */
 const char *access_scope(unsigned access);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { TICKET_SLACK_MS = 1000 }; /* tickets have whole seconds */
+enum { TICKET_SLACK_MS = 1000 }; /* tickets expire on whole seconds */
 
 void authenticator_init(struct authenticator *g, struct token_service *tokens)
 {
@@ -94,7 +94,7 @@ static int find_token(const struct keyring *ring,
     if (!token_text_read(c->text, &text) || !secret_hash(text.secret, hash))
         return unknown(err);
     struct token *t = keyring_find(ring, text.id);
-    /* Compared also when there is none, so that both take the same time. */
+    /* Compares even when the id is unknown, so that both cases take the same time. */
     bool same = secret_equal(hash, t != NULL ? t->hash : nothing, SECRET_BYTES);
     bool is_session = t != NULL && t->parent != NULL;
     if (t == NULL || !same || is_session != (c->kind == CREDENTIAL_SESSION))
@@ -103,7 +103,8 @@ static int find_token(const struct keyring *ring,
     return check_good(t, now, err);
 }
 
-/* One that is good for longer than any is made for was made before the clock was set back. */
+/* A ticket that is valid for longer than the maximum was made before the clock was set back:
+ * refuse it. */
 static bool ticket_is_good(const struct authenticator *g, int64_t until, int64_t now)
 {
     return now < until &&
@@ -135,7 +136,7 @@ static int find_ticket(const struct authenticator *g,
     return check_good(t, now, err);
 }
 
-/* A token of its own for each visitor: it is made from what its text says. */
+/* Makes a token object for each visitor, from the claims in its text. */
 static int find_process(const struct token_service *k,
                         const struct credential *c,
                         struct token **ret,

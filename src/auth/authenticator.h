@@ -1,7 +1,7 @@
 /* The authenticator of a loop: who sends this request?
  *
  * Loop thread only.  It needs no lock and no store: the tokens are in memory, and a connection
- * remembers the token that it has shown. */
+ * keeps the token of its last request. */
 #ifndef AUTH_AUTHENTICATOR_H
 #define AUTH_AUTHENTICATOR_H
 
@@ -24,10 +24,10 @@ struct credential {
 struct visitor {
     struct token *token; /* ref */
     enum credential_kind kind;
-    int64_t until;          /* when its ticket expires, or never; as `now` below */
-    size_t n;               /* bytes of `text` */
-    char text[TOKEN_CHARS]; /* what was shown, to compare the next one with; not of tickets,
-                               nor of processes, whose are long */
+    int64_t until; /* when its ticket expires (INT64_MAX: never); on the clock of `now` below */
+    size_t n;      /* bytes of `text` */
+    char text[TOKEN_CHARS]; /* the credential, to compare the next request's with; not kept for
+                               tickets and processes, whose texts are long */
 };
 
 struct authenticator {
@@ -38,17 +38,17 @@ struct authenticator {
 void authenticator_init(struct authenticator *g, struct token_service *tokens);
 void authenticator_done(struct authenticator *g);
 
-/* The tokens as they are now; valid until the next call. */
+/* The current tokens; valid until the next call. */
 const struct keyring *authenticator_ring(struct authenticator *g);
-/* The server is open: no token is needed. */
+/* Authentication is off, or there are no tokens: no token is needed. */
 bool authenticator_is_open(const struct authenticator *g);
 
 /* `now` is milliseconds of the steady clock. */
 
-/* Is it the same as before, and still good?  @v may be NULL. */
+/* Is it the same credential as before, and still valid?  @v may be NULL. */
 bool visitor_is(const struct visitor *v, const struct credential *c, int64_t now);
-/* Looks it up.  ERR_NOT_FOUND (nothing shown, or nothing that we know), ERR_CLOSED (expired
- * or revoked), ERR_NOMEM; the error's text is for the caller. */
+/* Looks up a credential.  ERR_NOT_FOUND (none, or unknown), ERR_CLOSED (expired or revoked),
+ * ERR_NOMEM; the error's text is for the caller. */
 int authenticator_admit(struct authenticator *g,
                         const struct credential *c,
                         int64_t now,
@@ -56,11 +56,11 @@ int authenticator_admit(struct authenticator *g,
                         struct error *err);
 void visitor_free(struct visitor *v); /* may be NULL */
 
-/* For a ticket that is made now. */
+/* The expiry of a ticket that is made now. */
 int64_t authenticator_ticket_expiry_s(const struct authenticator *g,
                                       int64_t now,
                                       int64_t life_s);
-/* A ticket of @t for @job; its length, or 0 when OpenSSL cannot. */
+/* Makes a ticket of @t for @job; returns its length, or 0 when OpenSSL fails. */
 size_t authenticator_make_ticket(struct authenticator *g,
                                  const struct token *t,
                                  struct str job,

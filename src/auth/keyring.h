@@ -1,5 +1,5 @@
-/* All tokens of one moment, by their ids.  Counted references; never changes once it is made.
- */
+/* A keyring: a snapshot of all tokens, by their ids.  Reference-counted; immutable once
+ * built. */
 #ifndef AUTH_KEYRING_H
 #define AUTH_KEYRING_H
 
@@ -9,7 +9,7 @@
 
 struct keyring {
     atomic_uint refs;
-    uint64_t generation; /* rises with every new one */
+    uint64_t generation; /* increases with every new keyring */
     struct token **all;  /* refs; in the order they were added */
     size_t n, cap;
     struct table by_id;
@@ -20,10 +20,10 @@ MUST_CHECK int keyring_new(struct keyring **ret);
 struct keyring *keyring_ref(struct keyring *k);
 void keyring_unref(struct keyring *k); /* may be NULL */
 
-/* While it is being made: takes a reference of its own. */
+/* Only while it is being built; takes its own reference. */
 MUST_CHECK int keyring_add(struct keyring *k, struct token *t);
 
-/* NULL when there is none. */
+/* NULL when the id is unknown. */
 struct token *keyring_find(const struct keyring *k, struct str id);
 
 #endif

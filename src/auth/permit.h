@@ -14,15 +14,15 @@ struct permit;
 struct job_scope;
 struct visitor;
 
-/* ERR_LIMIT: its token has as many as it may; ERR_NOMEM. */
+/* ERR_LIMIT: its token has as many streams as allowed; ERR_NOMEM. */
 MUST_CHECK int permit_new(const struct visitor *v, struct permit **ret);
 void permit_free(struct permit *p); /* may be NULL */
 
-/* The jobs that may be read; NULL without a permit: all. */
+/* The jobs that may be read; without a permit NULL: all. */
 const struct job_scope *permit_job_scope(const struct permit *p);
-/* Without a permit, always. */
+/* Is it still valid?  Without a permit: always true. */
 bool permit_holds(const struct permit *p, int64_t now);
-/* When it ends for certain, on the steady clock, as @now is; INT64_MAX: not known. */
+/* When it expires, on the steady clock; INT64_MAX: never, as far as is known. */
 int64_t permit_until(const struct permit *p);
 
 #endif

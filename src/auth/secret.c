@@ -10,9 +10,9 @@
 
 static const char digits[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/* --- 32 digits ------------------------------------------------------------------- */
+/* --- base 32 --------------------------------------------------------------------- */
 
-/* Writes @n digits of five bits each; bits that are missing at the end are 0. */
+/* Writes @n digits of five bits each; missing bits at the end are 0. */
 static void put_digits(const unsigned char *bytes, size_t n_bytes, char *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -36,7 +36,7 @@ static bool are_digits(struct str s)
     return true;
 }
 
-/* Takes what is before the next '_' off the front; absent when there is none. */
+/* Removes and returns the part before the next '_'; absent when there is none. */
 static struct str take_part(struct str *rest)
 {
     size_t end = str_find(*rest, '_');
@@ -130,7 +130,7 @@ int token_text_make(char ret[TOKEN_CHARS + 1], struct error *err)
 
 /* --- tickets --------------------------------------------------------------------- */
 
-/* Ids of jobs are short; a longer one is signed as an id that no job can have. */
+/* Ids of jobs are short; a longer one cannot be a job's. */
 enum { MAX_SIGNED = 256 };
 
 static bool sign(const unsigned char key[SECRET_BYTES],
@@ -142,7 +142,7 @@ static bool sign(const unsigned char key[SECRET_BYTES],
     unsigned char mac[EVP_MAX_MD_SIZE];
     char text[MAX_SIGNED];
     unsigned n = 0;
-    /* The job comes last: nothing in it can be taken for another part. */
+    /* The job comes last, so that nothing in it can be taken for another field. */
     int length = snprintf(text, sizeof(text), "ticket %lld %.*s %.*s", (long long)expires,
                           STR_ARG(id), STR_ARG(job));
 
@@ -198,7 +198,7 @@ int ticket_text_check(const unsigned char key[SECRET_BYTES],
     char mac[SECRET_CHARS];
 
     if (job.n > MAX_SIGNED / 2)
-        return ERR_REFUSED; /* no job is called that */
+        return ERR_REFUSED; /* no job has such an id */
     if (!sign(key, ticket->expires, ticket->id, job, mac))
         return ERR_NOMEM;
     return secret_equal(mac, ticket->mac.p, SECRET_CHARS) ? 0 : ERR_REFUSED;

@@ -1,7 +1,7 @@
 /* A token in the configuration: [OWNER@]SCOPE[+SCOPE…]:TOKEN.  Pure.
  *
- * TOKEN is one as a caller shows it, or spw_<id>_sha256:<64 hexadecimal digits> with the hash
- * of its secret, so that the file need not be secret. */
+ * TOKEN is the token itself, or spw_<id>_sha256:<64 hexadecimal digits> with the hash of its
+ * secret, so that the file need not be kept secret. */
 #ifndef AUTH_SPEC_H
 #define AUTH_SPEC_H
 
@@ -11,14 +11,14 @@
 struct error;
 struct token_row;
 
-/* The texts of a row that was read from one. */
+/* Memory for the texts of a row that is parsed from a spec. */
 struct spec {
     char scopes[64];
     unsigned char hash[SECRET_BYTES];
 };
 
-/* With @scopes, @text is the TOKEN alone.  *@ret points into @text and @mem.  ERR_REFUSED; the
- * error shows no secret. */
+/* With @scopes, @text is only the TOKEN.  *@ret points into @text and @mem.  ERR_REFUSED; the
+ * error message contains no secret. */
 MUST_CHECK int spec_read(struct str scopes,
                          struct str text,
                          struct spec *mem,

@@ -9,7 +9,7 @@
 
 enum { MAX_NAME = 100, MAX_LIST = 4096, SECOND_US = 1000000 };
 
-/* --- making ---------------------------------------------------------------------- */
+/* --- construction ---------------------------------------------------------------- */
 
 static bool is_printable(struct str s)
 {
@@ -46,7 +46,7 @@ static int check(const struct token_row *row, struct error *err)
     return 0;
 }
 
-/* Which jobs, when nothing is said: a client has its own, a reader all. */
+/* The jobs that the token may access.  Without a list: a client its own, a reader all. */
 static int make_reach(struct token *t, struct error *err)
 {
     bool is_client = (t->access & ACCESS_CLIENT) != 0;
@@ -183,7 +183,7 @@ void token_unref(struct token *t)
     free(t);
 }
 
-/* --- its life -------------------------------------------------------------------- */
+/* --- validity -------------------------------------------------------------------- */
 
 bool token_is_good(const struct token *t, int64_t now)
 {
@@ -200,7 +200,7 @@ void token_end_at(struct token *t, int64_t at)
 void token_revoke(struct token *t, int64_t at)
 {
     atomic_store(&t->revoked, at);
-    atomic_store(&t->ends, 0); /* also for a clock that was set back */
+    atomic_store(&t->ends, 0); /* 0, so that it is invalid even if the clock was set back */
 }
 
 bool token_has_agent(const struct token *t, struct str agent)
@@ -208,9 +208,9 @@ bool token_has_agent(const struct token *t, struct str agent)
     return agents_have(t->agents, agent);
 }
 
-/* --- what it uses ---------------------------------------------------------------- */
+/* --- usage ----------------------------------------------------------------------- */
 
-/* Where it is counted. */
+/* The token whose usage counts: a session counts for its parent. */
 static struct token *account_of(struct token *t)
 {
     return t->parent != NULL ? t->parent : t;
@@ -232,8 +232,9 @@ void token_give_stream(struct token *t)
     (void)atomic_fetch_sub(&account_of(t)->n_streams, 1);
 }
 
-/* `events_us` is when all that came in would have come in at exactly the allowed rate.  So it
- * is at most now for a worker that keeps to the rate, and may be a second ahead. */
+/* Rate limit.  `events_us` is the time at which all accepted events would have arrived at
+ * exactly the allowed rate.  For a worker within the rate it is at most now; a burst of one
+ * second is allowed. */
 int64_t token_events_wait_ms(const struct token *t, int64_t now_us)
 {
     const struct token *account = t->parent != NULL ? t->parent : t;

@@ -14,22 +14,22 @@ enum { LOOK_EVERY_MS = 100, SWEEP_EVERY_MS = 60000 };
 struct token_service {
     struct token_service_options opt;
     struct store *store;     /* owned */
-    struct keyring *given;   /* ref; the tokens of the configuration */
+    struct keyring *given;   /* ref; tokens from the configuration */
     struct token *everybody; /* ref */
     unsigned char ticket_key[SECRET_BYTES];
     unsigned char lease_key[SECRET_BYTES];
-    unsigned char process_key[SECRET_BYTES]; /* stored nowhere */
-    int64_t ticket_offset;                   /* from the steady clock to that of tickets */
-    int64_t changes;    /* of the store, when the ring was made; -1: not yet */
-    int64_t seen;       /* of them, as the store says; -1: not yet */
-    int64_t next_sweep; /* of sessions that have expired; on the steady clock */
-    bool in_trouble;    /* and it was said */
+    unsigned char process_key[SECRET_BYTES]; /* in memory only */
+    int64_t ticket_offset; /* add it to the steady clock to get the clock of tickets */
+    int64_t changes;       /* the store's change counter when the ring was made; -1: not yet */
+    int64_t seen;       /* the change counter that we have confirmed in the store; -1: none */
+    int64_t next_sweep; /* next deletion of expired sessions; on the steady clock */
+    bool in_trouble;    /* the trouble was reported */
     atomic_bool locked;
     atomic_uint_least64_t generation;
 
     pthread_mutex_t lock;
     pthread_cond_t news;
-    struct keyring *ring;                /* ref; under lock, and changed by the thread only */
+    struct keyring *ring; /* ref; under lock; changed by the service's thread only */
     struct token_request *first, **last; /* under lock */
     bool stopping;                       /* under lock */
     pthread_t thread;
@@ -50,18 +50,19 @@ static int64_t steady_ms(const struct token_service *k)
 
 struct token_reading {
     struct token_service *tokens;
-    struct keyring *ring; /* being made */
+    struct keyring *ring; /* being built */
     int err;
 };
 
-/* Keeps the known object, so that its holders see the change. */
+/* Reuses the existing object, so that everything that holds it sees the change. */
 static struct token *known(const struct token_service *k, const struct token_row *row)
 {
     struct token *t = k->ring != NULL ? keyring_find(k->ring, row->id) : NULL;
 
     if (t == NULL || t->is_configured)
         return NULL;
-    /* Moved with a clock that was set.  When it ends is known since it was read. */
+    /* Shown only: `ends`, on the steady clock, was computed when the token was first read, and
+     * a change of the wall clock does not move it. */
     atomic_store(&t->expires, row->expires);
     if (row->revoked != 0 && atomic_load(&t->revoked) == 0)
         token_revoke(t, row->revoked);
@@ -77,14 +78,14 @@ static int on_row(void *arg, const struct token_row *row)
     if (keyring_find(r->ring, row->id) != NULL ||
         (parent == NULL && !str_absent(row->parent))) {
         token_unref(t);
-        return 0; /* the configuration has it too, or has the session's token no longer */
+        return 0; /* it is also in the configuration, or it is a session whose token is gone */
     }
     if (t == NULL) {
         r->err = token_new(row, &r->tokens->opt.limits, parent, &t, NULL);
         if (r->err == 0 && row->expires != 0)
             token_end_at(t, row->expires + steady_ms(r->tokens) - now_ms(r->tokens));
     }
-    if (r->err == ERR_REFUSED) { /* not written by us: it is never accepted */
+    if (r->err == ERR_REFUSED) { /* not written by us: ignore it */
         r->err = 0;
         return 0;
     }
@@ -103,7 +104,7 @@ static int add_given(struct token_reading *r)
     return r->err;
 }
 
-/* Tokens that were removed become invalid. */
+/* Revokes tokens that are no longer there. */
 static void end_missing(const struct keyring *before, const struct keyring *after, int64_t now)
 {
     for (size_t i = 0; before != NULL && i < before->n; i++)
@@ -119,7 +120,7 @@ static void update_lock(struct token_service *k, const struct keyring *ring)
     token_revoke(k->everybody, now_ms(k));
 }
 
-/* Puts @ring, a reference, into the place of the one before. */
+/* Replaces the current ring by @ring; takes the reference. */
 static void publish(struct token_service *k, struct keyring *ring)
 {
     struct keyring *before = k->ring;
@@ -163,7 +164,7 @@ static int read_ring(struct token_service *k, struct error *err)
 static int look(struct token_service *k, struct error *err)
 {
     int64_t changes = 0;
-    /* Asked first: a change in between is seen the next time. */
+    /* First: a change during the read is noticed the next time. */
     int code = store_token_changes(k->store, &changes, err);
 
     if (code == 0 && changes != k->changes)
@@ -171,9 +172,8 @@ static int look(struct token_service *k, struct error *err)
     if (code != 0)
         return code;
     k->changes = changes;
-    /* The process that made the change waits for it.  If it cannot be written now, the next
-     * poll writes it.
-     */
+    /* The process that made the change waits for this confirmation.  If it cannot be written
+     * now, the next poll writes it. */
     if (k->seen != changes && store_tokens_see(k->store, changes, NULL) == 0)
         k->seen = changes;
     return 0;
@@ -220,7 +220,7 @@ static int read_specs(struct token_service *k,
                                  why.text[0] != '\0' ? why.text : error_name(code));
 }
 
-/* The one of the store, which is made when it is first needed. */
+/* The key in the store, which is created when it is first needed. */
 static int read_key(struct token_service *k,
                     struct str name,
                     unsigned char ret[SECRET_BYTES],
@@ -254,7 +254,7 @@ int token_service_new(const struct token_service_options *options,
         return error_set(err, ERR_NOMEM, "out of memory");
     k->opt = *options;
     k->ticket_offset = now_ms(k) - steady_ms(k);
-    k->opt.admin = NULL; /* these are borrowed for this call only */
+    k->opt.admin = NULL; /* borrowed for this call only */
     k->opt.specs = NULL;
     k->last = &k->first;
     k->changes = k->seen = -1;
@@ -346,7 +346,7 @@ static int create_token(struct token_service *k, struct token_request *req)
     struct token *parent = keyring_find(k->ring, req->row.parent);
     struct token *t = NULL;
 
-    /* What could not be read again is not stored. */
+    /* Refuses a row that could not be read back. */
     int code = token_new(&req->row, &k->opt.limits, parent, &t, &req->why);
     token_unref(t);
     return code == 0 ? store_token_insert(k->store, &req->row, &req->why) : code;
@@ -411,7 +411,7 @@ static uint64_t next_look(void)
     return clock_monotonic_us() + (uint64_t)LOOK_EVERY_MS * 1000;
 }
 
-/* Waits for requests until @at_us, and takes all; false when it is time to end. */
+/* Waits for requests until @at_us, and takes all of them; false when the thread should end. */
 static bool wait_for(struct token_service *k, uint64_t at_us, struct token_request **ret)
 {
     bool in_time = true;
@@ -435,7 +435,7 @@ static void *run(void *arg)
 
     store_take(k->store);
     while (wait_for(k, at_us, &list)) {
-        if (clock_monotonic_us() >= at_us) { /* however many requests there are */
+        if (clock_monotonic_us() >= at_us) { /* polls even if requests keep arriving */
             look_around(k);
             at_us = next_look();
         }
@@ -453,7 +453,7 @@ int token_service_start(struct token_service *k, struct error *err)
 {
     if (pthread_create(&k->thread, NULL, run, k) != 0)
         return error_set(err, ERR_NOMEM, "cannot start the thread that keeps the tokens");
-    (void)pthread_setname_np(k->thread, "tokens"); /* only for people */
+    (void)pthread_setname_np(k->thread, "tokens"); /* shown in ps and debuggers */
     k->started = true;
     return 0;
 }

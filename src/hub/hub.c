@@ -9,7 +9,9 @@
 
 #include <stdlib.h>
 
-enum { TURN_READERS = 32 }; /* woken between two polls of the sockets */
+enum {
+    TURN_READERS = 32
+}; /* at most so many per turn, so that sockets are polled in between */
 
 struct buf *hub_scratch(struct hub *h)
 {
@@ -20,9 +22,9 @@ struct buf *hub_scratch(struct hub *h)
 
 /* --- turns --------------------------------------------------------------------- */
 
-/* A commit is acknowledged, and the writer's next one taken in, while its readers are still
- * being served: they are woken a few at a time, in rounds.  A reader late in the round gets all
- * that was committed meanwhile in one write. */
+/* Readers are woken a few at a time, in rounds, so that a commit can be acknowledged and the
+ * writer's next one read while readers are still being served.  A reader late in the round gets
+ * everything that was committed meanwhile in one write. */
 
 static void due_append(struct hub *h, struct topic_channel *c)
 {
@@ -45,7 +47,7 @@ static void due_add(struct hub *h, struct topic_channel *c)
         h->turn_posted = mailbox_post(h->box, &h->turn) == 0;
 }
 
-/* One commit at a time is followed until all readers have it. */
+/* Measures one commit at a time, until all readers have it. */
 static void measure(struct topic_channel *c, const struct change_message *news)
 {
     if (c->since_us != 0 || news->n_records == 0 || c->n_readers == 0)
@@ -60,13 +62,12 @@ static void measured(struct topic_channel *c)
     c->since_us = 0;
 }
 
-/* Wakes at most @room of them; the channel may be gone afterwards.  Returns what is left of
- * @room. */
+/* Wakes at most @room readers; may free the channel.  Returns the rest of @room. */
 static size_t wake_some(struct topic_channel *c, size_t room)
 {
     struct topic *t = c->topic;
 
-    /* Readers may leave as they are woken; empty channels are freed afterwards. */
+    /* Readers may leave while they are woken, so empty channels are freed afterwards. */
     t->waking = true;
     for (; room > 0 && c->n_due > 0; room--) {
         struct reader *r = c->at != &c->readers ? c->at : c->readers.next;
@@ -80,7 +81,7 @@ static size_t wake_some(struct topic_channel *c, size_t room)
     t->waking = false;
     topic_channel_rest(c);
     if (c->n_due > 0)
-        due_append(t->hub, c); /* behind the others */
+        due_append(t->hub, c); /* at the end of the ring */
     topic_remove_empty(t);
     return room;
 }
@@ -118,7 +119,8 @@ void hub_take(struct hub *h, const struct change_message *news)
     }
 }
 
-/* Their windows may end too early, and the last news of a job may be what was lost. */
+/* A change was lost: the windows may end too early, and no later change may follow, so all
+ * readers must check the store. */
 static void topic_missed(struct topic *t)
 {
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
@@ -168,11 +170,11 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
                                                .ts = clock_wall_ms() } };
     struct topic *t = topic_find(h, news.change.job);
 
-    /* News that came meanwhile may be later than this. */
+    /* A change that arrived meanwhile may be newer than this. */
     if (t == NULL || t->has_news || (job->code != 0 && !news.change.gone))
         return;
     if (news.change.gone && t->key == 0)
-        return; /* it was never there */
+        return; /* it never existed */
     news.change.state_changed = !news.change.gone && t->knows_state && t->state != job->state;
     if (news.change.gone || news.change.state_changed || t->told_seq < job->last_seq ||
         (t->key != 0 && t->key != job->key))
@@ -223,7 +225,7 @@ int hub_join(struct hub *h,
     r->prev->next = r;
     c->readers.prev = r;
     c->n_readers++;
-    c->n_due += c->n_due > 0; /* it stands between those that are due */
+    c->n_due += c->n_due > 0; /* it was inserted within the range of due readers */
     atomic_fetch_add_explicit(&h->n_readers, 1, memory_order_relaxed);
     return 0;
 }
@@ -275,7 +277,7 @@ void hub_unlisten(struct hub *h, struct hub_listener *l)
 
 void hub_tell(struct hub *h, const struct change *change)
 {
-    /* A listener may unsubscribe in its callback. */
+    /* A listener may remove itself in its callback. */
     for (struct hub_listener *l = h->listeners.next, *next; l != &h->listeners; l = next) {
         next = l->next;
         l->hear(l, change);

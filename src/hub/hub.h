@@ -1,14 +1,14 @@
-/* The hub of one loop: topics of jobs that have readers here, and their recent bytes.
+/* The hub of one loop: the topics of jobs that have readers here, and their recent bytes.
  *
  *     journal ──▶ notifier ──▶ hub_shared ──message──▶ hub ──▶ channel ──▶ readers
  *
  * A topic is a job.  A channel is the job in one stream format; it keeps a window of recent
  * records (hub/window.h), rendered once.  A reader is a place in a channel: inside the window
  * it takes bytes from the blocks there, behind it it reads pages from the store (hub/page.h).
- * A change is only a hint: a record that was not handed over, for whatever reason, empties the
- * window and makes the readers read the store.
+ * A change is only a hint: if a record is missing, for whatever reason, the window is emptied
+ * and readers read the store.
  *
- * Everything but hub_shared is the loop's. */
+ * Loop thread only, except for hub_shared. */
 #ifndef HUB_HUB_H
 #define HUB_HUB_H
 
@@ -38,16 +38,16 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 /* --- on a loop ---------------------------------------------------------------- */
 
 MUST_CHECK int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
-/* About once a second: asks the store for missed changes, where hints can get lost; see
+/* About once a second, where changes can get lost: asks the store for missed ones; see
  * hub/recheck.h. */
 void hub_recheck(struct hub *h, struct thread_pool *pool);
-/* Before the mailbox is closed: what the store says from now on is ignored. */
+/* Before the mailbox is closed: ignores later answers of the store. */
 void hub_stop(struct hub *h);
-/* All readers must have left, and the pool be gone. */
+/* After all readers have left and the thread pool was freed. */
 void hub_free(struct hub *h);
 
-/* What the loop renders into before it is copied elsewhere: the buffer is empty, and is
- * another's from the next call on. */
+/* A buffer for rendering before the bytes are copied elsewhere: it is empty, and the next call
+ * reuses it. */
 struct buf *hub_scratch(struct hub *h);
 struct frames *hub_frames(struct hub *h);
 
@@ -55,18 +55,19 @@ struct frames *hub_frames(struct hub *h);
 struct reader {
     struct reader *prev, *next;
     struct topic_channel *channel;
-    int64_t key;         /* of the job, from its first page on */
-    uint64_t seq;        /* the last record that was given out */
-    struct block *block; /* ref; where the next bytes are, or NULL: look for it */
+    int64_t key;         /* of the job, known from the first page on */
+    uint64_t seq;        /* the last record that was returned */
+    struct block *block; /* ref; the block with the next bytes; NULL: search it */
     size_t offset;
-    bool done;       /* the terminal record was given out */
+    bool done;       /* the terminal record was returned */
     bool gone;       /* the job was deleted */
-    bool has_missed; /* news were lost: what is stored must be looked at */
-    /* New bytes may be there, or the job is gone.  Never from inside a hub_reader call. */
+    bool has_missed; /* a change was lost: read the store */
+    /* New bytes may be available, or the job was deleted.  Never called from inside a
+     * hub_reader call. */
     void (*wake)(struct reader *r);
 };
 
-/* Joins the channel of @job for @format, so that from now on nothing is missed. */
+/* Joins the channel of @job for @format; from now on no change is missed. */
 MUST_CHECK int hub_join(struct hub *h,
                         struct str job,
                         const struct stream_format *format,
@@ -75,17 +76,17 @@ void hub_leave(struct hub *h, struct reader *r);
 
 enum hub_next {
     HUB_BYTES,  /* @ret is the next piece; keep the block until it was sent */
-    HUB_WAIT,   /* all was given out: wake follows */
+    HUB_WAIT,   /* no more bytes: `wake` follows */
     HUB_BEHIND, /* outside the window: read pages after r->seq */
-    HUB_END,    /* the terminal record was given out */
+    HUB_END,    /* the terminal record was returned */
     HUB_GONE    /* the job was deleted */
 };
 
-/* The next bytes for @r.  HUB_BYTES moves the reader behind them; r->block holds them until
+/* The next bytes for @r.  HUB_BYTES moves the reader past them; r->block keeps them valid until
  * the next call. */
 enum hub_next hub_reader_next(struct reader *r, struct str *ret);
-/* The reader has got everything up to @seq from a page of the job with that @key, which was in
- * that @state. */
+/* The reader got everything up to @seq from a page of the job with that @key, which was in that
+ * @state. */
 void hub_reader_moved(struct reader *r,
                       int64_t key,
                       uint64_t seq,
@@ -94,7 +95,8 @@ void hub_reader_moved(struct reader *r,
 
 /* --- the states of all jobs ------------------------------------------------------ */
 
-/* A listener to all changes.  The owner embeds it and sets `hear`; NULL: changes were lost. */
+/* A listener to all changes.  The owner embeds it and sets `hear`, which gets NULL when changes
+ * were lost. */
 struct hub_listener {
     struct hub_listener *prev, *next;
     void (*hear)(struct hub_listener *l, const struct change *change);
@@ -108,9 +110,9 @@ struct str hub_reader_job(const struct reader *r);
 
 /* From any thread. */
 size_t hub_readers(const struct hub *h);
-/* From any thread: from the arrival of an append to its bytes being handed to the sockets of
- * the readers on this loop that were waiting for them; one value per commit and channel; while
- * readers are being served, of one commit at a time. */
+/* From any thread: the delivery delay, from the arrival of an append until its bytes are passed
+ * to the sockets of all readers on this loop that waited for them; one value per commit and
+ * channel; while readers are being served, further commits are not measured. */
 const struct histogram *hub_delivery(const struct hub *h);
 
 #endif

@@ -7,11 +7,10 @@
 
 #include <stdlib.h>
 
-/* Room for the record that fills it is made at once, so that hardly any page is moved as it
- * grows. */
+/* Reserves room for the record that fills the page, so that the buffer rarely has to grow. */
 enum { PAGE_BYTES = 256 * 1024, PAGE_ROOM = PAGE_BYTES + 8 * 1024, PAGE_ROWS = 5000 };
 
-/* While a page is being read. */
+/* State while a page is being read. */
 struct page_reading {
     struct page *page;
     struct store *store;
@@ -20,10 +19,10 @@ struct page_reading {
     struct record_reader records;
     struct frames frames;
     size_t n_rows, n_good;
-    uint64_t lost; /* the last of the damaged records at its beginning; 0: there are none */
+    uint64_t lost; /* the last damaged record at its beginning; 0: none */
     bool full;
-    bool hole;  /* a record that should be there is not, */
-    bool skips; /* and will not be */
+    bool hole;  /* a record is missing, */
+    bool skips; /* and reading again will not find it */
 };
 
 static void page_read(struct thread_task *task, struct store *store);
@@ -84,8 +83,8 @@ void page_ask(struct page *p,
     thread_pool_post(pool, &p->task);
 }
 
-/* Damaged records are passed over at the beginning of a page, and a frame in their place says
- * so.  One that is met later ends the page before it.  True to go on. */
+/* Skips a damaged record at the beginning of a page; a gap frame takes its place.  A damaged
+ * record later ends the page before it.  True to continue. */
 static bool pass_over(struct page_reading *r, uint64_t seq)
 {
     struct cached_page *cached = r->page->cached;
@@ -140,7 +139,7 @@ static int on_record(void *arg, uint64_t seq, struct str stored)
     return r->full;
 }
 
-/* Bytes that are expected: most pages are the short end of a job. */
+/* The expected size: most pages are the short end of a job. */
 static size_t expected(const struct page *p, uint64_t after)
 {
     uint64_t n = (p->job_seq - after) * 200;
@@ -148,14 +147,15 @@ static size_t expected(const struct page *p, uint64_t after)
     return p->job_seq < after ? 0 : n < PAGE_ROOM ? (size_t)n : PAGE_ROOM;
 }
 
-/* All that there were have been looked at, or as many as fit. */
+/* All records were read, or the page is full. */
 static void end_page(struct page_reading *r)
 {
     struct page *p = r->page;
     struct cached_page *cached = p->cached;
 
     cached->at_end = !r->full && !r->hole && r->n_rows < PAGE_ROWS;
-    /* A job that goes on may have grown since its row was read, but not shrunk. */
+    /* The job may have grown since its row was read, but cannot shrink: if the page ends before
+     * the row's last record, records are missing. */
     r->hole |= cached->at_end && p->code == 0 && cached->last_seq < p->job_seq;
     if (r->hole && r->skips) {
         r->hole = false;
@@ -183,7 +183,7 @@ static int on_earlier(void *arg, uint64_t seq, struct str stored)
     return r->page->code != 0;
 }
 
-/* What was gathered up to where the page begins: by the page before, or from the records. */
+/* Gathers from the records before the page, unless the previous page has done that. */
 static void gather(struct page_reading *r)
 {
     struct page *p = r->page;
@@ -206,7 +206,7 @@ static void read_rows(struct page_reading *r)
 {
     struct page *p = r->page;
     struct cached_page *cached = p->cached;
-    /* A cursor inside a record looks at that record once more. */
+    /* A cursor inside a record reads that record again. */
     uint64_t after = p->after.k != 0 ? p->after.seq - 1 : p->after.seq;
 
     r->n_rows = r->n_good = 0;
@@ -215,7 +215,7 @@ static void read_rows(struct page_reading *r)
     record_reader_init(&r->records, r->store, r->key, r->job);
     frames_init(&r->frames, SIZE_MAX / 4);
     cached->last_seq = after;
-    (void)buf_reserve(&cached->bytes, expected(p, after)); /* an error sticks */
+    (void)buf_reserve(&cached->bytes, expected(p, after)); /* later writes report the error */
     if (stream_format_gathers(&p->format))
         gather(r);
     int err = p->code != 0 ? p->code
@@ -225,7 +225,7 @@ static void read_rows(struct page_reading *r)
         p->code = err;
     end_page(r);
     if (p->gathered != NULL)
-        p->gathered->seq = cached->last_seq; /* also behind what is damaged */
+        p->gathered->seq = cached->last_seq; /* also after skipped damaged records */
     frames_done(&r->frames);
     record_reader_done(&r->records);
 }
@@ -242,7 +242,7 @@ static void read_cached(struct page_reading *r)
 
     r->hole = false;
     cached_page_unref(p->cached);
-    /* A reader that gathers reads its own pages. */
+    /* Gathering pages are not cached: they depend on earlier records. */
     p->cached = stream_format_gathers(&p->format)
                     ? NULL
                     : page_cache_get(p->page_cache, &place, p->job_seq);
@@ -257,7 +257,7 @@ static void read_cached(struct page_reading *r)
         page_cache_put(p->page_cache, &place, p->code == 0 && !r->hole ? p->cached : NULL);
 }
 
-/* Where to begin, by what the job's row says. */
+/* Finds where to begin, from the job's row. */
 static int find_place(struct page_reading *r)
 {
     struct page *p = r->page;
@@ -289,7 +289,8 @@ static void page_read(struct thread_task *task, struct store *store)
     do {
         first = p->first_seq;
         p->code = find_place(&r);
-        /* Retention may have come between the row and its records; else they are lost. */
+        /* Retention may have deleted records between reading the row and the records: try
+         * again.  If the first record has not changed since, they are lost: skip them. */
         r.skips = r.hole && p->first_seq == first;
         if (p->code == 0)
             read_cached(&r);

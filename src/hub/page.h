@@ -1,7 +1,7 @@
-/* A page: a piece of a job's past, rendered in one stream format, for one reader.
+/* A page: part of a job's stored records, rendered in one stream format, for one reader.
  *
- * It is asked for on a loop and read on a thread of the pool, from the page cache or from the
- * store; then it is the loop's again. */
+ * A loop requests it, and a thread of the pool reads it, from the page cache or from the store;
+ * then it is returned to the loop. */
 #ifndef HUB_PAGE_H
 #define HUB_PAGE_H
 
@@ -21,25 +21,25 @@ struct page {
     struct job_scope scope; /* of the reader */
     struct stream_format format;
     struct cursor asked;
-    size_t max_bytes;          /* it ends with the record that reaches it */
-    size_t max_frames;         /* the same; 0: no limit */
-    struct gathered *gathered; /* owned; NULL: none.  In and out, where the format gathers */
-    bool beginning_if_foreign; /* a cursor beyond the end: from the beginning instead */
+    size_t max_bytes;          /* ends with the record that reaches this size */
+    size_t max_frames;         /* the same in frames; 0: no limit */
+    struct gathered *gathered; /* owned; NULL: none.  In and out, for formats that gather */
+    bool beginning_if_foreign; /* if the cursor is beyond the end, start at the beginning */
 
     /* Out. */
     struct cursor after; /* where it begins */
     int code;            /* 0, ERR_NOT_FOUND, ERR_IO … */
-    int64_t key;         /* of the job; another one means another job of the same id */
+    int64_t key;         /* of the job; another key is another job with the same id */
     enum job_state state;
     uint64_t job_seq;              /* the job's last record */
-    uint64_t first_seq;            /* the oldest that retention has left */
+    uint64_t first_seq;            /* the oldest record that retention has kept */
     bool foreign;                  /* the cursor was beyond the end */
-    bool expired;                  /* the cursor was before the oldest record that is left */
-    struct cached_page *cached;    /* ref; what it says.  NULL: see code */
-    struct page_cache *page_cache; /* borrowed; the pool's */
+    bool expired;                  /* the cursor was before the oldest record */
+    struct cached_page *cached;    /* ref; the content.  NULL: see code */
+    struct page_cache *page_cache; /* borrowed from the pool */
 };
 
-/* Of jobs outside of @scope there is none; NULL: all. */
+/* Jobs outside of @scope are not found; NULL: all. */
 MUST_CHECK int page_new(struct str job,
                         const struct job_scope *scope,
                         const struct stream_format *format,
@@ -47,11 +47,11 @@ MUST_CHECK int page_new(struct str job,
                         struct page **ret);
 void page_free(struct page *p);
 
-/* There is nothing on it, and will be nothing: the job has ended before. */
+/* The page is empty and always will be: the job has ended before it. */
 bool page_is_beyond_end(const struct page *p);
 
-/* @answered gets it on the loop of @home; call.owner is @owner.  If it is cancelled before, it
- * is freed. */
+/* @answered gets it on the loop of @home; call.owner is @owner.  If the call is cancelled, the
+ * page is freed. */
 void page_ask(struct page *p,
               struct thread_pool *pool,
               struct mailbox *home,

@@ -6,18 +6,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ENTRY_BYTES = 1024 }; /* what a cached page costs beside its bytes, about */
+enum { ENTRY_BYTES = 1024 }; /* overhead of a cached page, about */
 
 struct page_cache_entry {
-    struct page_cache_entry *prev, *next; /* used most recently first */
+    struct page_cache_entry *prev, *next; /* list, most recently used first */
     struct key key;
     struct cached_page *cached; /* ref; NULL: being read */
 };
 
 struct page_cache {
     pthread_mutex_t lock;
-    pthread_cond_t news;          /* something is no longer being read */
-    struct table entries;         /* under lock, like all that follows: place -> struct entry */
+    pthread_cond_t news;          /* a read has finished */
+    struct table entries;         /* under lock, like all that follows: key -> struct entry */
     struct page_cache_entry list; /* head */
     size_t n_bytes, max_bytes;
 };
@@ -90,7 +90,7 @@ static void remove_entry(struct page_cache *s, struct page_cache_entry *e)
     free(e);
 }
 
-/* Entries that are being read stay: their reader will fill them. */
+/* Evicts old entries, but not those that are being read. */
 static void make_room(struct page_cache *s)
 {
     struct page_cache_entry *e = s->list.prev;
@@ -133,7 +133,7 @@ void page_cache_free(struct page_cache *s)
     free(s);
 }
 
-/* So that others wait; without memory they do not. */
+/* Adds an entry, so that other readers wait; without memory they read it themselves. */
 static void begin_reading(struct page_cache *s, struct key key)
 {
     struct page_cache_entry *e = calloc(1, sizeof(*e));
@@ -159,7 +159,7 @@ struct cached_page *page_cache_get(struct page_cache *s,
     while ((e = table_get(&s->entries, key)) != NULL && e->cached == NULL)
         (void)pthread_cond_wait(&s->news, &s->lock);
     if (e != NULL && e->cached->at_end && e->cached->last_seq < last_seq) {
-        remove_entry(s, e); /* the job has gone on */
+        remove_entry(s, e); /* outdated: the job has more records now */
         e = NULL;
     }
     if (e != NULL) {

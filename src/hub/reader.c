@@ -1,5 +1,5 @@
-/* A reader: a place in a channel.  Inside of the window it takes bytes from the blocks there;
- * behind it, its owner reads pages and says how far it is. */
+/* A reader: a position in a channel.  Inside of the window it takes bytes from the blocks;
+ * behind the window its owner reads pages and reports how far it got. */
 #include "hub/topic.h"
 
 static void move_to(struct reader *r, struct block *b, size_t offset)
@@ -11,7 +11,7 @@ static void move_to(struct reader *r, struct block *b, size_t offset)
     r->offset = offset;
 }
 
-/* The place behind record r->seq in the window. */
+/* Finds the position after record r->seq in the window. */
 static bool locate(struct reader *r)
 {
     size_t offset;
@@ -22,7 +22,7 @@ static bool locate(struct reader *r)
     return b != NULL;
 }
 
-/* Bytes behind the reader's place in its block, or in the next one. */
+/* Are there bytes after the reader's position, in its block or the next one? */
 static bool more_here(struct reader *r)
 {
     struct block *b = r->block;
@@ -35,7 +35,7 @@ static bool more_here(struct reader *r)
     return r->offset < r->block->bytes.n;
 }
 
-/* It stands at the end of the window: records without bytes may have come since. */
+/* At the end of the window: moves past records that gave no bytes. */
 static bool at_end(struct reader *r)
 {
     const struct block *b = r->block;
@@ -96,7 +96,8 @@ void hub_reader_moved(struct reader *r,
         return;
     if (!c->window.known)
         window_reset(&c->window, seq);
-    /* At the tail it stands in a block, so that frames without a record reach it too. */
+    /* At the end of the window it holds a block, so that it also gets frames without a
+     * record. */
     if (seq == c->window.last && (c->window.tail != NULL || window_open(&c->window, 1) != NULL))
         move_to(r, c->window.tail, c->window.tail->bytes.n);
 }

@@ -1,10 +1,10 @@
-/* The re-check: what hubs ask the store when hints may get lost.
+/* The re-check: hubs ask the store for changes that may have been lost.
  *
- * About once a second a hub takes the jobs that are read on its loop and of which nothing was
- * heard meanwhile, and has a thread of the pool read how far they are: one task at a time, each
- * of a bounded number of jobs, until all were asked for.  A job that has gone on is treated as
- * if its hint had come.  So the work depends on the number of quiet jobs with readers, not on
- * that of readers or connections.
+ * About once a second, a thread of the pool reads the rows of the jobs that have readers on
+ * this loop and had no change since the last round: one task at a time, each with a bounded
+ * number of jobs, until all were read.  A job with new records is treated as if its change had
+ * arrived.  So the work depends on the number of quiet jobs with readers, not on that of
+ * readers or connections.
  *
  * Internal to hub/. */
 #ifndef HUB_RECHECK_H
@@ -16,11 +16,11 @@
 
 enum { RECHECK_JOBS = 128 }; /* in one task */
 
-/* A job, and what the store says of it. */
+/* A job, and its state in the store. */
 struct recheck_job {
     char job[80]; /* its id */
     size_t job_n;
-    int code; /* of reading it; ERR_NOT_FOUND: it is gone */
+    int code; /* of reading it; ERR_NOT_FOUND: it was deleted */
     int64_t key;
     uint64_t last_seq;
     enum job_state state;
@@ -35,15 +35,15 @@ struct recheck {
 };
 
 MUST_CHECK int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret);
-/* Begins a round; nothing while the last one goes on. */
+/* Starts a round; does nothing while the last one is running. */
 void recheck_start(struct recheck *r, struct thread_pool *pool);
 
 /* --- by hub.c -------------------------------------------------------------------- */
 
-/* The next quiet jobs of this round, at most @max; returns how many. */
+/* The next jobs of this round that had no change, at most @max; returns how many. */
 size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max);
 void hub_begin_round(struct hub *h);
-/* What the store says of a job: news, or nothing. */
+/* Handles what the store says of a job: maybe a missed change. */
 void hub_rechecked(struct hub *h, const struct recheck_job *job);
 
 #endif

@@ -8,19 +8,19 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MAX_QUESTION = 4096 }; /* a longer one is left out of the change: readers ask for it */
+enum { MAX_QUESTION = 4096 }; /* a longer one is left out of the change: readers fetch it */
 
 struct home {
     struct hub *hub;            /* borrowed */
     struct mailbox *box;        /* borrowed */
-    struct loop_message missed; /* there was no memory for another */
-    atomic_bool is_missed;      /* it is on its way */
+    struct loop_message missed; /* posted when a change was lost for lack of memory */
+    atomic_bool is_missed;      /* it is posted and not handled */
 };
 
 struct hub_shared {
     struct notifier *notifier; /* borrowed */
     pthread_mutex_t lock;
-    struct table wanted;        /* under lock: job id -> the loops that want it, as bits */
+    struct table wanted;        /* under lock: job id -> the loops that have readers, as bits */
     unsigned n_homes;           /* under lock */
     atomic_uintptr_t listening; /* the loops that listen to all jobs, as bits */
     struct home homes[HUB_MAX_LOOPS];
@@ -63,11 +63,11 @@ static void on_missed(struct loop_message *message)
     hub_missed(home->hub);
 }
 
-/* The next news may be long in coming, and after the last there are none. */
+/* Sent at once instead of with the next change, because there may be none. */
 static void tell_missed(struct home *home)
 {
     if (!atomic_exchange(&home->is_missed, true))
-        (void)mailbox_post(home->box, &home->missed); /* or its loop has ended */
+        (void)mailbox_post(home->box, &home->missed); /* fails only if its loop has ended */
 }
 
 int hub_shared_add(struct hub_shared *s,
@@ -89,9 +89,10 @@ int hub_shared_add(struct hub_shared *s,
     return err;
 }
 
-/* --- who wants what ------------------------------------------------------------- */
+/* --- which loop has readers of which job ---------------------------------------- */
 
-/* The table holds the bits in place of a pointer: never NULL while a loop wants it. */
+/* The table stores the bits in place of a pointer; never NULL, because unused entries are
+ * removed. */
 static uintptr_t bits_of(const struct hub_shared *s, struct key k)
 {
     return (uintptr_t)table_get(&s->wanted, k);
@@ -116,7 +117,7 @@ void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index)
     if (left == 0)
         table_remove(&s->wanted, k);
     else
-        (void)table_put(&s->wanted, k, (void *)left); /* it is there: nothing is allocated */
+        (void)table_put(&s->wanted, k, (void *)left); /* replaces an entry: cannot fail */
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -148,7 +149,7 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
         atomic_fetch_and(&s->listening, ~bit);
 }
 
-/* --- to the loops --------------------------------------------------------------- */
+/* --- messages to the loops ------------------------------------------------------ */
 
 static void message_free(struct change_message *m)
 {

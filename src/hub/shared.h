@@ -12,8 +12,8 @@
 struct change_message {
     struct loop_message message;
     struct hub *hub;
-    bool is_wanted;       /* there are readers of the job, */
-    bool is_heard;        /* or of all jobs' states */
+    bool is_wanted;       /* the loop has readers of the job, */
+    bool is_heard;        /* or listeners to all jobs */
     struct change change; /* its texts are in this block */
     uint64_t since_us;
     size_t n_records;
@@ -24,11 +24,11 @@ MUST_CHECK int hub_shared_add(struct hub_shared *s,
                               struct hub *h,
                               struct mailbox *box,
                               unsigned *ret_index);
-/* From a loop: its hub has (no longer) a topic for @job. */
+/* From a loop: its hub has a topic for @job, or no longer has one. */
 MUST_CHECK int hub_shared_want(struct hub_shared *s, struct str job, unsigned index);
 void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 
-/* From a loop: it has a listener to the states of all jobs, or no longer has one. */
+/* From a loop: it has listeners to all jobs, or no longer has any. */
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 
 bool hub_shared_may_lose(const struct hub_shared *s);
@@ -36,7 +36,7 @@ bool hub_shared_may_lose(const struct hub_shared *s);
 /* On the hub's loop. */
 void hub_tell(struct hub *h, const struct change *change);
 void hub_take(struct hub *h, const struct change_message *news);
-/* A change on its way to it was lost: all readers read the store. */
+/* A change was lost: all readers read the store. */
 void hub_missed(struct hub *h);
 
 #endif

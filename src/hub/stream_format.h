@@ -1,5 +1,5 @@
-/* A stream format: records as the bytes of a dialect, a variant, a framing, and whether the
- * connection wants chunks.  Each record's frames become one chunk. */
+/* A stream format: dialect, variant, framing, and whether the connection uses chunked encoding.
+ * Renders records to bytes; the frames of each record become one chunk. */
 #ifndef HUB_STREAM_FORMAT_H
 #define HUB_STREAM_FORMAT_H
 
@@ -15,11 +15,12 @@ struct stream_format {
     const struct framing *framing;
     struct variant variant;
     bool chunked;
-    bool wrap;     /* not SSE: as {"id","event","data"}, also where the payload has its name */
-    bool with_job; /* wrapped: the job too, where several share a connection */
+    bool wrap; /* not SSE: as {"id","event","data"}, even if the payload contains the event's
+                  name */
+    bool with_job; /* the envelope also has the job, for connections with several jobs */
 };
 
-/* A format as numbers: two are the same when these are. */
+/* A format as numbers, to compare formats. */
 enum { STREAM_FORMAT_PARTS = 4 };
 static inline void stream_format_parts(const struct stream_format *w,
                                        uint64_t parts[STREAM_FORMAT_PARTS])
@@ -43,16 +44,16 @@ static inline bool stream_format_eq(const struct stream_format *a,
     return memcmp(x, y, sizeof(x)) == 0;
 }
 
-/* Do its frames take what was gathered from the job's earlier records? */
+/* Do its frames need data that is gathered from the job's earlier records? */
 static inline bool stream_format_gathers(const struct stream_format *w)
 {
     return (w->variant.modes & MODE_PARTIALS) != 0;
 }
 
-/* Its frames are in envelopes: {"id","event","data"}. */
+/* Are its frames in envelopes, {"id","event","data"}? */
 bool stream_format_wraps(const struct stream_format *format);
 
-/* Appends what comes after @after of @rec's frames; says how many frames that were. */
+/* Appends the frames of @rec after @after; returns their number. */
 MUST_CHECK int stream_format_render(const struct stream_format *format,
                                     const struct record *rec,
                                     struct cursor after,
@@ -60,25 +61,25 @@ MUST_CHECK int stream_format_render(const struct stream_format *format,
                                     struct buf *out,
                                     size_t *ret_n);
 
-/* Appends stream.cursor, where frames do not carry their ids; nothing elsewhere. */
+/* Appends stream.cursor, if frames do not carry their ids; else nothing. */
 void stream_format_put_cursor(const struct stream_format *format,
                               uint64_t seq,
                               struct buf *out);
-/* Appends a frame that is made for the connection: no id.  @job is named where it has to be. */
+/* Appends a frame for the connection, without an id.  @job is included where it is needed. */
 void stream_format_put(const struct stream_format *format,
                        struct str job,
                        struct str event,
                        struct str data,
                        struct buf *out);
-/* The same in the dialect's form, with @frames for scratch; nothing where it has no such
+/* The same in the dialect's form, using @frames as scratch; nothing if the dialect has no such
  * frame. */
 MUST_CHECK int stream_format_put_connection(const struct stream_format *format,
                                             struct str job,
                                             const struct connection_frame *what,
                                             struct frames *frames,
                                             struct buf *out);
-/* Appends stream.gap in the place of @job's records behind @after up to @lost, with the id of
- * the last of them. */
+/* Appends stream.gap in place of @job's records after @after up to @lost, with the id of the
+ * last one. */
 void stream_format_put_gap(const struct stream_format *format,
                            struct str job,
                            uint64_t after,

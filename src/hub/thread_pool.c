@@ -78,7 +78,7 @@ int thread_pool_new(const struct store_options *store,
             code = error_set(err, ERR_NOMEM, "cannot start a reading thread");
         w->started = code == 0;
         if (w->started)
-            (void)pthread_setname_np(w->thread, "reader"); /* only for people */
+            (void)pthread_setname_np(w->thread, "reader"); /* shown in ps and debuggers */
     }
     if (code != 0) {
         thread_pool_free(p);

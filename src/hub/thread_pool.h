@@ -1,7 +1,7 @@
-/* A small pool of threads that read the store, so that no loop ever waits for a disk.
+/* A small pool of threads that read the store, so that no loop blocks on the disk.
  *
- * Each thread has a store of its own, and all have a page cache for what they have read.  A
- * task runs on one of them, and the loop that posted it gets the answer (loop/loop_call.h). */
+ * Each thread has its own store, and all share a page cache.  A task runs on one of them, and
+ * the loop that posted it gets the answer (loop/loop_call.h). */
 #ifndef HUB_THREAD_POOL_H
 #define HUB_THREAD_POOL_H
 
@@ -13,7 +13,7 @@ struct thread_pool;
 struct page_cache;
 
 struct thread_task {
-    struct thread_task *next;                                   /* the pool's */
+    struct thread_task *next;                                   /* used by the pool */
     struct loop_call loop_call;                                 /* answered when it has run */
     void (*run)(struct thread_task *task, struct store *store); /* on a thread of the pool */
 };
@@ -25,7 +25,7 @@ MUST_CHECK int thread_pool_new(const struct store_options *store,
                                struct error *err);
 struct page_cache *thread_pool_page_cache(const struct thread_pool *p);
 void thread_pool_post(struct thread_pool *p, struct thread_task *task);
-/* Waits for the tasks that run; those that wait are run too. */
+/* Runs all queued tasks, and waits for them. */
 void thread_pool_free(struct thread_pool *p);
 
 #endif

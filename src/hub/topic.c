@@ -7,7 +7,7 @@
 
 /* --- channels ----------------------------------------------------------------- */
 
-/* Counts its frames in @n_frames; behind the last record of the news there is a cursor. */
+/* Adds its frames to @n_frames; a cursor frame follows the last record of the change. */
 static int add_record(struct hub *h,
                       struct topic_channel *c,
                       const struct record *rec,
@@ -30,7 +30,7 @@ static int add_record(struct hub *h,
     return err;
 }
 
-/* Adds a change of state that is no record, where the dialect has a frame for it. */
+/* Adds a change of state that has no record, if the dialect has a frame for it. */
 static void add_status(struct hub *h, struct topic_channel *c, const struct change *news)
 {
     struct buf *out = hub_scratch(h);
@@ -52,12 +52,12 @@ void topic_channel_take(struct topic_channel *c, const struct change_message *ne
     struct hub *h = c->topic->hub;
     size_t from = 0, n_frames = 0;
 
-    /* The first news of a channel tells where its window stands. */
+    /* The first change sets the position of the window. */
     if (!c->window.known && news->n_records > 0)
         window_reset(&c->window, news->records[0]->seq - 1);
     while (from < news->n_records && news->records[from]->seq <= c->window.last)
         from++;
-    /* What has to be gathered is gathered by each reader, page by page. */
+    /* Formats that gather have an empty window: each reader gathers in its own pages. */
     bool follows = from < news->n_records && news->records[from]->seq == c->window.last + 1 &&
                    !stream_format_gathers(&c->format);
     int err = 0;
@@ -151,7 +151,7 @@ struct topic *topic_add(struct hub *h, struct str job)
         free(t);
         return NULL;
     }
-    t->round = h->round; /* its readers read the store now */
+    t->round = h->round; /* its readers read the store now anyway */
     link_last(h, t);
     return t;
 }

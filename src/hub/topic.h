@@ -1,6 +1,6 @@
-/* A topic: a job that is read on a loop; and its channels, the job in one stream format each.
+/* A topic: a job with readers on this loop, and its channels, one for each stream format.
  *
- * Internal to hub/, with the inside of the hub that has the topics. */
+ * Internal to hub/; also has struct hub. */
 #ifndef HUB_TOPIC_H
 #define HUB_TOPIC_H
 
@@ -17,7 +17,7 @@ struct change_message;
 struct recheck;
 
 struct topic_channel {
-    struct topic_channel *next; /* of the topic */
+    struct topic_channel *next; /* in the topic's list */
     struct topic *topic;
     struct stream_format format;
     struct window window;
@@ -25,25 +25,26 @@ struct topic_channel {
     size_t n_readers;
     struct topic_channel *due_prev, *due_next; /* in the hub's ring, while readers are to be
                                                   woken */
-    struct reader *at;                         /* the one whose turn it is, or the head */
-    size_t n_due;      /* all that are to be woken are among so many from there */
-    size_t n_measured; /* to be woken until all have what came at... */
-    uint64_t since_us; /* ...this time; 0: nothing is measured */
+    struct reader *at;                         /* the next reader to wake, or the head */
+    size_t n_due;      /* all readers to be woken are among the next so many */
+    size_t n_measured; /* wake-ups until all readers have the bytes of the commit that arrived
+                          at... */
+    uint64_t since_us; /* ...this time; 0: nothing is being measured */
 };
 
 struct topic {
-    struct topic *prev, *next; /* of the hub */
+    struct topic *prev, *next; /* in the hub's list */
     struct hub *hub;
     struct topic_channel *channels;
-    int64_t key; /* of the newest job of that id that is known of; 0: none */
+    int64_t key; /* of the newest known job with that id; 0: unknown */
     char job[80];
     size_t job_n;
-    uint64_t told_seq; /* of the last news */
-    uint8_t state;     /* enum job_state, where it is known */
+    uint64_t told_seq; /* of the last change */
+    uint8_t state;     /* enum job_state, if known */
     bool knows_state;
-    bool has_news;  /* since the last re-check */
-    uint32_t round; /* of the re-check in which it was asked for */
-    bool detached;  /* the job is gone, and the readers that are left will notice */
+    bool has_news;  /* a change arrived since the last re-check */
+    uint32_t round; /* the re-check in which it was last read */
+    bool detached;  /* the job was deleted; its remaining readers will notice */
     bool waking;    /* some of its readers are being woken */
 };
 
@@ -51,40 +52,40 @@ struct hub {
     struct thread_owner owner;
     struct hub_shared *shared; /* borrowed */
     struct mailbox *box;       /* borrowed */
-    unsigned index;            /* among the loops */
-    struct table topics;       /* job id -> struct topic; without those that are detached */
-    struct topic all;          /* list head; those that wait longest for a re-check first */
-    struct recheck *recheck;   /* owned; NULL: there was none yet */
+    unsigned index;            /* of the loop */
+    struct table topics;       /* job id -> struct topic; without detached ones */
+    struct topic all;          /* list head; the longest without a re-check first */
+    struct recheck *recheck;   /* owned; NULL: not used yet */
     uint32_t round;            /* of re-checks */
     struct frames frames;      /* see hub_frames */
     struct buf scratch;        /* see hub_scratch */
     struct topic_channel due;  /* head of the ring of channels with readers to wake */
     struct loop_message turn;
     bool turn_posted;
-    atomic_size_t n_readers; /* others only look */
+    atomic_size_t n_readers; /* other threads only read it */
     struct histogram delivery;
     struct hub_listener listeners; /* list head */
 };
 
-/* NULL: the job is not read here. */
+/* NULL: the job has no readers here. */
 struct topic *topic_find(const struct hub *h, struct str job);
-/* NULL: no memory. */
+/* NULL: out of memory. */
 struct topic *topic_add(struct hub *h, struct str job);
-/* The channel of that format, which is made if there is none; NULL: no memory. */
+/* The channel of that format, created if necessary; NULL: out of memory. */
 struct topic_channel *topic_channel_get(struct topic *t, const struct stream_format *format);
 /* Removes channels without readers, and the topic with its last channel. */
 void topic_remove_empty(struct topic *t);
-/* The channel has no readers to wake any more. */
+/* Removes the channel from the ring: it has no readers to wake. */
 void topic_channel_rest(struct topic_channel *c);
 
-/* An id may be used again: keys rise.  What is kept of an earlier job is dropped, and its
- * readers are disconnected.  False when @key is an earlier job's. */
+/* An id may be reused; newer jobs have higher keys.  Drops what is kept of an older job and
+ * disconnects its readers.  False when @key is of an older job. */
 bool topic_take_key(struct topic *t, int64_t key);
-/* The job is gone; a new one of the same id is another topic. */
+/* The job was deleted; a new job with the same id gets another topic. */
 void topic_detach(struct topic *t);
-/* Puts it behind all others, which wait longer for a re-check. */
+/* Moves it to the end of the list, as the last one to be re-checked. */
 void topic_move_last(struct topic *t);
-/* Renders news into the channel's window. */
+/* Renders a change into the channel's window. */
 void topic_channel_take(struct topic_channel *c, const struct change_message *news);
 
 #endif

@@ -31,7 +31,7 @@ static struct block *block_new(void)
     return b;
 }
 
-/* Does its last mark stand for records that gave no bytes? */
+/* Does its last mark stand for records without bytes? */
 static bool ends_silent(const struct block *b)
 {
     size_t n = b->n_marks;
@@ -42,7 +42,7 @@ static bool ends_silent(const struct block *b)
 static int block_mark(struct block *b, uint64_t seq, bool last)
 {
     if (ends_silent(b) && b->marks[b->n_marks - 1].end == b->bytes.n)
-        b->n_marks--; /* one mark for all of them */
+        b->n_marks--; /* one mark for a whole run of them */
     if (!array_grow(&b->marks, b->n_marks, &b->cap_marks, sizeof(*b->marks)))
         return ERR_NOMEM;
     b->marks[b->n_marks++] = (struct window_mark){ b->bytes.n, seq, last };
@@ -71,7 +71,7 @@ void window_reset(struct window *w, uint64_t seq)
     w->known = true;
 }
 
-/* A block that readers may be sending from is never moved: its bytes are reserved once. */
+/* A block's bytes are reserved once and never moved, because readers may be sending from it. */
 struct block *window_open(struct window *w, size_t want)
 {
     struct block *b = w->tail;

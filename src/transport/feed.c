@@ -18,7 +18,7 @@ static void on_page(struct loop_call *call)
     if (f->key == 0)
         f->key = p->key;
     if (p->code == 0 && p->key != f->key)
-        p->code = ERR_NOT_FOUND; /* a new job of the same id is none of this reader's */
+        p->code = ERR_NOT_FOUND; /* a new job with the same id, not this one */
     if (f->is_open && p->code == 0 && p->job_seq > p->after.seq)
         histogram_add(&f->loop->traffic->lag, p->job_seq - p->after.seq, 1);
     f->reader.wake(&f->reader);
@@ -58,7 +58,7 @@ static enum feed_next fetch_more(struct feed *f)
     return fetch(f, hub_reader_job(&f->reader), place) == 0 ? FEED_WAIT : FEED_FAILED;
 }
 
-/* Into the hub's window, or on to the next page. */
+/* Joins the hub's window, or fetches the next page. */
 static enum feed_next turn_page(struct feed *f)
 {
     struct page *p = f->page;
@@ -102,7 +102,7 @@ static enum feed_next next_of_page(struct feed *f, struct str *ret)
     return turn_page(f);
 }
 
-/* --- what is live ---------------------------------------------------------------- */
+/* --- live events ----------------------------------------------------------------- */
 
 static enum feed_next next_live(struct feed *f, struct str *ret)
 {

@@ -16,18 +16,18 @@
 #include "transport/streams.h"
 
 struct feed {
-    struct reader reader;              /* the hub's; its `wake` is also called for pages */
+    struct reader reader;              /* in the hub; `wake` is also called for pages */
     struct streams *loop;              /* borrowed */
-    const struct job_scope *job_scope; /* borrowed; jobs outside of it are not there */
+    const struct job_scope *job_scope; /* borrowed; jobs outside of it are treated as absent */
     size_t max_frames;                 /* of a page; 0: no limit */
-    struct page *page;         /* being fetched (then the pool's), or owned and given out */
-    struct gathered *gathered; /* owned; between two pages, where the format gathers */
-    int64_t key;               /* of the job, from its first page on */
-    uint8_t state;             /* enum job_state, when it had caught up */
-    bool fetching;             /* the pool has the page: nothing can be said before */
-    bool is_open;              /* the first page was there */
+    struct page *page; /* in the pool while `fetching`, else owned; feed_page() returns it */
+    struct gathered *gathered; /* owned; carried from page to page, for formats that gather */
+    int64_t key;               /* of the job, known from the first page on */
+    uint8_t state;             /* enum job_state when it caught up */
+    bool fetching;             /* the pool reads the page: wait for `wake` */
+    bool is_open;              /* the first page was read */
     bool page_given, gap_given;
-    bool reconnected; /* pages until it has caught up are those of a reader who came back */
+    bool reconnected; /* until it has caught up, render pages for a reconnected client */
 };
 
 struct feed_request {
@@ -36,31 +36,31 @@ struct feed_request {
     struct stream_format format;
     struct cursor after;
     size_t max_frames; /* of a page; 0: no limit */
-    bool reconnected;  /* until it has caught up, as variant.reconnected has it */
+    bool reconnected;  /* until it has caught up; see variant.reconnected */
 };
 
-/* ERR_NOMEM, or ERR_NOT_FOUND for what is no job's id; then nothing is to be closed.
+/* ERR_NOMEM, or ERR_NOT_FOUND for an invalid job id; nothing is to be closed then.
  *
- * @wake is called when there may be more: on the hub's news, and when a page was read, the
- * first one too.  It may close the feed; while f->fetching there is nothing for it to do. */
+ * @wake is called when there may be more: on changes from the hub, and when a page was read,
+ * also the first one.  It may close the feed; while f->fetching it has nothing to do. */
 MUST_CHECK int feed_open(struct feed *f,
                          struct streams *l,
                          void (*wake)(struct reader *r),
                          const struct feed_request *what);
-/* Reads a page from another place instead; `wake` follows. */
+/* Reads a page from another cursor instead; `wake` follows. */
 MUST_CHECK int feed_reopen(struct feed *f, struct cursor after);
-/* Done with at once: a page that is being read is left to itself. */
+/* Takes effect at once; a page that is being read is cancelled. */
 void feed_close(struct feed *f);
 
-/* What was read, when not fetching: before the first feed_next, it or why not; NULL when it is
- * live. */
+/* The page, when not fetching: before the first feed_next it holds the first page or its error;
+ * NULL when live. */
 const struct page *feed_page(const struct feed *f);
-/* Of the first page: counts how it went, if something after a cursor was asked for. */
+/* After the first page: counts the outcome of a resume, if there was a cursor. */
 void feed_count_resume(const struct feed *f);
-/* After FEED_GAP: the payload of stream.gap. */
+/* After FEED_GAP: writes the payload of stream.gap. */
 void feed_put_gap(const struct feed *f, struct buf *out);
 
-/* How the code of feed_open, or of a page, is said to who has asked for @job. */
+/* The HTTP answer for an error of feed_open, or of a page, for @job. */
 struct feed_refusal {
     int status;
     char text[120];
@@ -68,13 +68,13 @@ struct feed_refusal {
 struct feed_refusal feed_refusal(int code, struct str job);
 
 enum feed_next {
-    FEED_BYTES,     /* the next ones; they stay until the next call */
-    FEED_GAP,       /* what was asked for is not there: it goes on elsewhere */
-    FEED_CAUGHT_UP, /* with the end of what was stored when it was read */
+    FEED_BYTES,     /* the next bytes; valid until the next call */
+    FEED_GAP,       /* events after the cursor are missing: it continues later in the log */
+    FEED_CAUGHT_UP, /* everything that was stored at the time of reading was returned */
     FEED_WAIT,      /* `wake` follows */
-    FEED_END,       /* the terminal record was given out */
+    FEED_END,       /* the terminal record was returned */
     FEED_GONE,      /* the job was deleted */
-    FEED_FAILED     /* memory or the store */
+    FEED_FAILED     /* out of memory, or the store failed */
 };
 
 enum feed_next feed_next(struct feed *f, struct str *ret);

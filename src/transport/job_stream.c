@@ -1,5 +1,5 @@
-/* One feed on one stream.  The first page decides what the answer is; frames that only this
- * connection gets (modes, heartbeats, gaps) are made here, in the format of the stream. */
+/* One feed on one stream.  The first page decides the HTTP answer; frames for this connection
+ * only (modes, heartbeats, gaps) are made here, in the format of the stream. */
 #include "transport/job_stream.h"
 
 #include "auth/permit.h"
@@ -14,11 +14,11 @@
 struct job_stream {
     struct stream stream;
     struct feed feed;
-    const struct dialect *dialect; /* once it is counted as open */
+    const struct dialect *dialect; /* set once it is counted as open */
     bool by_header, by_path, resumed, plain;
     void (*left)(struct streams *l, struct str job);
     bool asked_again;
-    bool live_said; /* that new records follow */
+    bool live_said; /* the client was told that live events follow */
 };
 
 static struct job_stream *of_stream(struct stream *s)
@@ -33,13 +33,13 @@ static const struct stream_format *format_of(const struct job_stream *js)
 
 /* --- frames for this connection --------------------------------------------------- */
 
-/* Writes it in the dialect's form; nothing where it has no such frame. */
+/* Writes a connection frame in the dialect's form; nothing if the dialect has none. */
 static void put_connection(struct job_stream *js, struct connection_frame what)
 {
     if (format_of(js)->dialect->connection[what.kind] == NULL)
         return;
     what.ms = clock_wall_ms();
-    /* Best effort: what is sent must be complete, but it need not be sent. */
+    /* Best effort: an incomplete frame is not sent. */
     (void)stream_format_put_connection(format_of(js), STR_NONE, &what,
                                        hub_frames(js->stream.loop->hub),
                                        stream_small(&js->stream));
@@ -81,20 +81,20 @@ static void on_shut_down(struct stream *s)
     put_connection(of_stream(s), (struct connection_frame){ .kind = FRAME_SHUTDOWN });
 }
 
-/* --- carrying --------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------- */
 
 static void caught_up(struct job_stream *js)
 {
     enum job_state state = (enum job_state)js->feed.state;
 
     if (js->live_said || job_state_is_final(state))
-        return; /* the terminal record says how it went */
+        return; /* the terminal record tells it */
     js->live_said = true;
     put_mode(js, STR("live"));
     put_status(js, state);
 }
 
-/* Sends the next piece; false: there is none now. */
+/* Sends the next piece; false: nothing can be sent now. */
 static bool send_next(struct job_stream *js)
 {
     struct stream *s = &js->stream;
@@ -160,7 +160,7 @@ static void begin(struct job_stream *js)
     carry(s);
 }
 
-/* A person who has everything of a finished job gets its terminal frame once more. */
+/* Sends the terminal frame of a finished job again, to a reader that has everything already. */
 static void show_end_again(struct job_stream *js, uint64_t last_seq)
 {
     js->asked_again = true;
@@ -168,7 +168,7 @@ static void show_end_again(struct job_stream *js, uint64_t last_seq)
         stream_refuse(&js->stream, 503, "out of memory");
 }
 
-/* The first page says what the answer is. */
+/* The first page decides the answer. */
 static void answer(struct job_stream *js)
 {
     const struct page *p = feed_page(&js->feed);

@@ -1,11 +1,11 @@
 /* Many feeds on one stream.
  *
- * Feeds that have something are in a queue; the first gives a piece and goes to its end, so
- * that a busy job does not delay others.  A feed whose bytes are being sent is not closed
- * before they are out.
+ * Feeds with something to send are in a queue; the first sends a piece and goes to the end of
+ * the queue, so that a busy job does not delay others.  A feed is not closed while its bytes
+ * are being sent.
  *
  * On a WebSocket the client subscribes and unsubscribes (mux_in.h).  Over SSE and JSON lines
- * the request names the jobs: the answer begins when the first page of every job is there, and
+ * the request names the jobs: the answer begins when the first page of every job was read, and
  * ends with the last job. */
 #include "transport/mux.h"
 
@@ -49,20 +49,20 @@ void mux_dequeue(struct mux *m, struct subscription *sub)
     sub->is_ready = false;
 }
 
-/* --- carrying -------------------------------------------------------------------------- */
+/* --- sending --------------------------------------------------------------------------- */
 
 void mux_carry(struct mux *m)
 {
     while (stream_has_room(&m->stream)) {
         struct subscription *before = m->giving;
 
-        m->giving = NULL; /* all of it is out */
+        m->giving = NULL; /* its bytes are sent */
         if (before != NULL && before->is_leaving)
             subscription_close(before, STREAM_PEER);
         if (watch_catch_up(m))
             continue;
         if (m->ready == NULL) {
-            buf_done(&m->out); /* an idle reader keeps no buffer */
+            buf_done(&m->out); /* an idle reader needs no buffer */
             return;
         }
         subscription_carry(m->ready);

@@ -1,4 +1,4 @@
-/* JSON lines: text over HTTP, one object a line, also as keep-alive. */
+/* JSON lines: text over HTTP, one object per line; a keep-alive is an object too. */
 #include "transport/stream.h"
 
 #include "base/json.h"
@@ -16,7 +16,7 @@ static int64_t look(struct stream *s, int64_t now)
 {
     if (stream_silence_left(s, now) > 0)
         return stream_silence_left(s, now);
-    if (!s->sending) /* not an empty line: who reads line by line parses every one */
+    if (!s->sending) /* not an empty line: clients parse every line as JSON */
         http_chunk_put(stream_small(s),
                        s->is_bare ? STR("{" JSON_LIT("type", KEEP_ALIVE) "}\n")
                                   : STR("{" JSON_LIT("event", KEEP_ALIVE) "," JSON_CONST(

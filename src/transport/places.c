@@ -98,7 +98,7 @@ void places_put_id(const struct places *p, struct buf *out)
 static int parse_id(const struct places *p, struct str id, struct cursor *ret)
 {
     char digits[MARK_DIGITS];
-    /* Has room for all; it never grows. */
+    /* Large enough for all digits; never grows. */
     struct buf b = { .p = digits, .cap = sizeof(digits), .max = sizeof(digits) };
 
     put_mark(&b, p->mark);

@@ -1,7 +1,6 @@
-/* A poll is a feed of which only pages are read, always from the same place: whatever wakes
- * it makes it read the page again.  So the answer depends on nothing but the request and what
- * is stored, and once nothing can be added to a page it is the same for ever: it is full, or
- * the job has ended. */
+/* A poll is a feed that reads the page after the same cursor each time that it is woken.  So
+ * the answer depends only on the request and on what is stored.  A page that cannot grow any
+ * more, because it is full or the job has ended, stays the same for ever. */
 #include "transport/poll.h"
 
 #include "auth/permit.h"
@@ -18,12 +17,12 @@
 struct poll {
     struct feed feed;
     uv_timer_t timer;
-    struct poll *prev, *next;      /* among the loop's */
-    struct http_request *req;      /* NULL: answered, or gone */
+    struct poll *prev, *next;      /* list of the loop's polls */
+    struct http_request *req;      /* NULL: answered, or disconnected */
     struct permit *permit;         /* owned, or NULL */
-    const struct dialect *dialect; /* for the count */
+    const struct dialect *dialect; /* to count it */
     struct cursor after;
-    bool over; /* the time is */
+    bool over; /* the time is over */
 };
 
 /* --- ending ------------------------------------------------------------------------ */
@@ -56,7 +55,7 @@ static void on_gone(struct http_request *req, void *data)
     end(data, STREAM_PEER);
 }
 
-/* The request, which has to be answered now. */
+/* Takes the request out of the poll; it must be answered now. */
 static struct http_request *take_request(struct poll *p)
 {
     struct http_request *req = p->req;
@@ -86,7 +85,7 @@ static bool has_ended(const struct page *page)
     return page->cached->ended || (page->cached->at_end && job_state_is_final(page->state));
 }
 
-/* The page's lines become the items of a list. */
+/* Turns the lines of the page into elements of a JSON list. */
 static void put_document(struct buf *b, const struct page *page)
 {
     json_begin_list(b, "events");
@@ -96,7 +95,7 @@ static void put_document(struct buf *b, const struct page *page)
         if (b->p[i] == '\n')
             b->p[i] = ',';
     if (b->n > from)
-        b->n--; /* the last one */
+        b->n--; /* the last comma */
     json_end_array(b);
     json_add_parts(b, "next");
     put_cursor(b, page);
@@ -174,7 +173,7 @@ static bool is_worth_answering(const struct poll *p)
            page->cached->n_frames > 0 || !page->cached->at_end || has_ended(page);
 }
 
-/* Into the hub's window, to be woken there. */
+/* Joins the hub's window, to be woken by the next change. */
 static void wait(struct poll *p)
 {
     struct str ignored;

@@ -1,5 +1,5 @@
-/* Long poll: a page of a job's events as one JSON document, at once when there are some, else
- * when there are, or when the time is over. */
+/* Long poll: answers with a page of a job's events as one JSON document: at once if there are
+ * any, else when there are some or when the time is over. */
 #ifndef TRANSPORT_POLL_H
 #define TRANSPORT_POLL_H
 
@@ -9,18 +9,18 @@ struct permit;
 
 struct poll_request {
     struct str job;
-    struct stream_format format; /* framing and wrapping are the document's */
+    struct stream_format format; /* framing and wrapping are set by the poll */
     struct cursor after;
-    size_t limit; /* events; those of one record stay together */
+    size_t limit; /* number of events; the events of one record stay together */
     int64_t wait_ms;
-    struct permit *permit; /* is taken; NULL: may read all */
+    struct permit *permit; /* taken over; NULL: may read all jobs */
 };
 
-/* Answers @req, sooner or later: 200, 304, 404, 410 when what comes after the cursor is not to
- * be had. */
+/* Answers @req, at once or later: 200, 304, 404, or 410 when the events after the cursor are
+ * gone. */
 void poll_open(struct streams *l, struct http_request *req, const struct poll_request *what);
 
-/* The server shuts down: answers all that wait. */
+/* The server shuts down: answers all waiting polls. */
 void polls_drain(struct streams *l);
 
 #endif

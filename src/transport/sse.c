@@ -30,8 +30,9 @@ static int64_t look(struct stream *s, int64_t now)
     return s->loop->opt.keep_alive_ms;
 }
 
-/* LangGraph's decoder makes an event of every blank line after an id, so there is none; and it
- * reconnects when the server is silent. */
+/* Heartbeats for LangGraph's clients.  Without a blank line: their decoder makes an event of
+ * every blank line after an id.  More often than for others: they reconnect when the server is
+ * silent. */
 static int64_t look_often(struct stream *s, int64_t now)
 {
     int64_t most = s->loop->opt.keep_alive_ms;
@@ -58,12 +59,12 @@ static void leave(struct stream *s, enum stream_end why)
 {
     if (!s->sending && stream_end_info(why)->may_return) {
         put_retry(s->loop, s->http, stream_small(s));
-        (void)stream_flush(s); /* the cut takes the rest */
+        (void)stream_flush(s); /* best effort: the connection is cut next */
     }
     stream_cut(s, why);
 }
 
-/* --- sending away ------------------------------------------------------------------ */
+/* --- refusing a request ------------------------------------------------------------ */
 
 /* 503 would end a browser's EventSource for good: tell it to reconnect instead. */
 
@@ -109,7 +110,7 @@ static void send_away(struct streams *l, struct http_request *req)
     bid_farewell(l, req, true);
 }
 
-/* LangGraph's clients reconnect to the URL in Location. */
+/* Without `retry`: LangGraph's clients reconnect to the URL in Location. */
 static void send_away_silently(struct streams *l, struct http_request *req)
 {
     bid_farewell(l, req, false);

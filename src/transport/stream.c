@@ -12,13 +12,13 @@ enum {
     PAUSE_SMALL = 64 * 1024 /* stop reading from a client that does not read its answers */
 };
 
-/* Of a reader with frames of its own: an idle one has none. */
+/* Buffers for frames of this connection only; an idle stream has none. */
 struct words {
     struct buf small;  /* to be sent, */
     struct buf flying; /* being sent */
 };
 
-/* --- words ------------------------------------------------------------------------ */
+/* --- frames for this connection --------------------------------------------------- */
 
 struct buf *stream_small(struct stream *s)
 {
@@ -47,7 +47,7 @@ static void free_words(struct stream *s)
 
 /* --- sending --------------------------------------------------------------------- */
 
-/* True when all went out at once. */
+/* True when all bytes were sent at once. */
 static bool send_bytes(struct stream *s, struct str bytes)
 {
     if (bytes.n == 0)
@@ -104,7 +104,7 @@ bool stream_has_room(struct stream *s)
 
 void stream_send(struct stream *s, struct str bytes)
 {
-    (void)send_bytes(s, bytes); /* what is left goes out later */
+    (void)send_bytes(s, bytes); /* the rest is sent when the socket is writable */
     count_first_event(s);
 }
 
@@ -211,7 +211,7 @@ static void schedule(struct stream *s, int64_t now, int64_t next)
     wheel_arm(&s->loop->wheel, &s->deadline, (uint64_t)now, next > 0 ? (uint64_t)next : 0);
 }
 
-/* Closes it early; true when the client was told. */
+/* Closes it before its end; true when the client was told. */
 static bool leave(struct stream *s, int64_t now)
 {
     const struct transport *c = s->transport;
@@ -234,7 +234,7 @@ static bool leave(struct stream *s, int64_t now)
 void stream_due(struct stream *s, int64_t now)
 {
     if (s->ending || s->finishing)
-        return; /* its last bytes are on their way */
+        return; /* its last bytes are being sent */
     if (leave(s, now))
         return;
     if (s->has_beats && now >= s->next_beat) {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { RECHECK_MS = 1000 }; /* what a hint that was lost costs */
+enum { RECHECK_MS = 1000 }; /* a lost change is noticed after so long */
 
 int64_t streams_now(void)
 {
@@ -69,10 +69,10 @@ void streams_set_options(struct streams *l, const struct stream_options *options
 {
     l->opt = *options;
     if (!l->draining)
-        wheel_each(&l->wheel, hurry); /* each finds out anew when it is due */
+        wheel_each(&l->wheel, hurry); /* each computes its deadline again */
 }
 
-/* The n-th to leave does so in the n-th part of the window. */
+/* Spreads the disconnects evenly over the drain window. */
 void streams_take_turn(struct stream *s)
 {
     struct streams *l = s->loop;

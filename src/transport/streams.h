@@ -1,4 +1,4 @@
-/* The streams of one loop: what they share, and their time.
+/* The streams of one loop: shared state, and the timers of all streams.
  *
  * Loop thread only. */
 #ifndef TRANSPORT_STREAMS_H
@@ -19,11 +19,11 @@ struct traffic;
 struct stream_options {
     struct ws_in_limits websocket;
     unsigned max_subscriptions; /* jobs at a time on one connection (100) */
-    int64_t pong_ms;            /* for the answer to a ping (20 000) */
-    int64_t keep_alive_ms;      /* something is sent after so much silence (15 000) */
-    int64_t heartbeat_ms;       /* job.heartbeat to readers of aiq and raw (30 000) */
-    int64_t max_age_ms;         /* then the connection is closed, with some jitter; 0: never */
-    size_t page_bytes;          /* of what is read from the store at a time; 0: as pages are */
+    int64_t pong_ms;            /* timeout for the answer to a ping (20 000) */
+    int64_t keep_alive_ms; /* a keep-alive is sent after so long without other bytes (15 000) */
+    int64_t heartbeat_ms;  /* job.heartbeat to readers of aiq and raw (30 000) */
+    int64_t max_age_ms;    /* the connection is closed after this, with jitter; 0: never */
+    size_t page_bytes;     /* read from the store at a time; 0: the default of pages */
 };
 
 MUST_CHECK int streams_new(struct http_loop *loop,
@@ -33,14 +33,14 @@ MUST_CHECK int streams_new(struct http_loop *loop,
                            struct traffic *traffic,
                            const struct stream_options *options,
                            struct streams **ret);
-/* Other options from now on; a stream's age and next heartbeat are as they were. */
+/* Replaces the options; a stream's maximum age and next heartbeat do not change. */
 void streams_set_options(struct streams *l, const struct stream_options *options);
-/* The server shuts down: readers are told, if their protocol can, and disconnected one after
+/* The server shuts down: tells readers, if their protocol can, and disconnects them one after
  * another within @window_ms. */
 void streams_drain(struct streams *l, int64_t window_ms);
 /* Permits may have become invalid: readers without a valid one are disconnected soon. */
 void streams_check_permits(struct streams *l);
-void streams_close(struct streams *l); /* on the loop; all streams are gone */
+void streams_close(struct streams *l); /* on the loop; after all streams are closed */
 void streams_free(struct streams *l);
 
 /* --- for transport/ --------------------------------------------------------------- */
@@ -54,21 +54,21 @@ struct streams {
     struct stream_options opt;
     uv_timer_t timer;
     struct wheel wheel; /* every stream that has begun */
-    struct poll *polls; /* that wait */
-    struct buf sink;    /* takes nothing: see stream_small */
+    struct poll *polls; /* list of waiting polls */
+    struct buf sink;    /* discards what is written: see stream_small */
     unsigned seed;
-    int64_t rechecked; /* when hub_recheck was called last */
+    int64_t rechecked; /* time of the last hub_recheck */
     bool draining;
-    int64_t drain_ms; /* the window, */
-    size_t n_drained; /* and how many have their place in it */
+    int64_t drain_ms; /* the drain window */
+    size_t n_drained; /* streams that have a turn in it */
 };
 
-/* For intervals; for times that are told, there is clock_wall_ms. */
+/* Monotonic, for intervals; for timestamps use clock_wall_ms. */
 int64_t streams_now(void);
-/* Below @n, and different for everyone. */
+/* A random number below @n. */
 unsigned streams_jitter(struct streams *l, unsigned n);
 
-/* While draining: when it is to go. */
+/* While draining: schedules when the stream is disconnected. */
 void streams_take_turn(struct stream *s);
 
 #endif

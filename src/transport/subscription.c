@@ -56,7 +56,7 @@ void subscription_leave(struct subscription *sub)
         subscription_close(sub, STREAM_PEER);
 }
 
-/* --- giving -------------------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------------------- */
 
 static void give(struct subscription *sub, struct str bytes)
 {
@@ -64,12 +64,12 @@ static void give(struct subscription *sub, struct str bytes)
 
     m->giving = sub;
     mux_dequeue(m, sub);
-    mux_enqueue(m, sub); /* behind the others */
+    mux_enqueue(m, sub); /* at the end of the queue */
     if (!mux_is_sse(m) || mux_translate(m, sub, &bytes))
         stream_send(&m->stream, bytes);
 }
 
-/* It is over; where no other can come, it may have been the last. */
+/* The subscription ends; if no other can be added, it may have been the last one. */
 static void end(struct subscription *sub, enum stream_end why)
 {
     struct mux *m = sub->mux;

@@ -1,6 +1,6 @@
 /* A subscription: one job on a multiplexed connection.
  *
- * It lives from being asked for to the end of its job, or until nobody wants it any more. */
+ * It exists from the request until its job ends or the client unsubscribes. */
 #ifndef TRANSPORT_SUBSCRIPTION_H
 #define TRANSPORT_SUBSCRIPTION_H
 
@@ -13,17 +13,17 @@ struct mux;
 struct subscription {
     struct feed feed;
     struct mux *mux;                  /* borrowed; outlives us */
-    struct subscription *prev, *next; /* among the mux's */
+    struct subscription *prev, *next; /* in the mux's list */
     struct subscription *next_ready;
-    size_t place;  /* which of the mux's places is its own */
+    size_t place;  /* index of its cursor in the mux's places */
     bool is_ready; /* in the queue */
     bool is_leaving;
-    const struct dialect *dialect; /* once it is counted as open */
+    const struct dialect *dialect; /* set once it is counted as open */
 };
 
 struct subscription_request {
     struct str job;
-    struct stream_format format; /* framing and wrapping are the mux's */
+    struct stream_format format; /* framing and wrapping are set by the mux */
     struct cursor after;
     size_t place;
 };
@@ -34,13 +34,12 @@ MUST_CHECK int subscription_open(struct mux *m, const struct subscription_reques
 struct subscription *subscription_find(const struct mux *m, struct str job);
 struct str subscription_job(const struct subscription *sub);
 
-/* The first page is there, and the stream has begun: it is to give what it has, or, when there
- * is no such job, the reader is told and it is closed. */
+/* Its first page was read, and the stream has begun: queues it for sending; if the job does not
+ * exist, tells the reader and closes it. */
 void subscription_begin(struct subscription *sub);
-/* Sends the next piece of it, or leaves the queue; it may be closed afterwards.  Only when the
- * stream has room. */
+/* Sends its next piece, or leaves the queue; may close it.  Only when the stream has room. */
 void subscription_carry(struct subscription *sub);
-/* The client has unsubscribed: closes it, but not while its bytes are being sent. */
+/* The client has unsubscribed: closes it, after its bytes were sent. */
 void subscription_leave(struct subscription *sub);
 void subscription_close(struct subscription *sub, enum stream_end why);
 

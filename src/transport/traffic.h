@@ -1,5 +1,5 @@
-/* What the readers of one loop are counted as, whatever their transport.  The loop changes
- * the numbers; any other thread may look at them. */
+/* Counters of the readers of one loop, for all transports.  The loop writes them; other threads
+ * may read them. */
 #ifndef TRANSPORT_TRAFFIC_H
 #define TRANSPORT_TRAFFIC_H
 
@@ -17,23 +17,23 @@ enum transport_kind {
     TRANSPORT_MAX
 };
 
-/* How asking for what comes after a cursor went. */
+/* Outcomes of a resume after a cursor. */
 enum stream_resume {
     RESUME_OK,
-    RESUME_GAP,   /* what follows the cursor is gone, or was never there */
-    RESUME_EMPTY, /* there was nothing more */
+    RESUME_GAP,   /* records after the cursor are deleted, or the cursor is not of this job */
+    RESUME_EMPTY, /* nothing came after the cursor */
     RESUME_MAX
 };
 
 struct traffic {
-    struct counter open[TRANSPORT_MAX][DIALECT_COUNT]; /* by the number of dialect_at */
+    struct counter open[TRANSPORT_MAX][DIALECT_COUNT]; /* index: dialect_at */
     struct counter opened[TRANSPORT_MAX][DIALECT_COUNT];
     struct counter closed[STREAM_END_MAX];
     struct counter resumed[RESUME_MAX];
-    struct counter replayed; /* events that came from the store */
+    struct counter replayed; /* events that were read from the store */
     struct counter bytes;
-    struct histogram first_event; /* after the stream began */
-    struct histogram lag;         /* records behind, when a page is read on the way */
+    struct histogram first_event; /* delay after the stream began */
+    struct histogram lag;         /* records behind, when a further page is read */
 };
 
 const char *transport_name(enum transport_kind kind);

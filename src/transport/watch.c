@@ -8,7 +8,7 @@
 #include "transport/mux.h"
 #include "transport/mux_out.h"
 
-enum { MAX_WAITING = 64 * 1024 }; /* bytes that a slow reader has not taken */
+enum { MAX_WAITING = 64 * 1024 }; /* bytes that a slow reader has not read */
 
 bool watch_catch_up(struct mux *m)
 {
@@ -74,7 +74,7 @@ static void on_change(struct hub_listener *l, const struct change *c)
         m->watch.has_missed = true;
         return;
     }
-    (void)watch_catch_up(m); /* it is sent with the rest */
+    (void)watch_catch_up(m); /* sent with the rest */
     if (str_absent(c->question.id))
         put_change(m, c);
     else

@@ -1,11 +1,11 @@
 /* WebSocket: frames both ways, pings as keep-alive, and a close with code and reason.
  *
- * What comes from the content are whole frames already.  A close is the last thing that is
- * sent; the connection then ends as every other answer does, reading on for a moment, so that
- * the peer's own close is not met by a reset.
+ * The content writes whole frames.  A close frame is the last thing that is sent; then the
+ * connection ends like every other response: it reads on for a moment, so that the peer's own
+ * close frame does not cause a TCP reset.
  *
- * A peer that is silent is asked by a ping.  One that does not answer is cut, unless bytes of
- * ours are still on the way to it: then it may just be slow, and http looks after that. */
+ * A silent peer gets a ping.  If it does not answer, the connection is cut, unless bytes are
+ * still unsent: then the peer may just be slow, and http's own timeout applies. */
 #include "transport/websocket.h"
 
 #include "base/container_of.h"
@@ -19,8 +19,8 @@
 struct websocket {
     struct ws_in in;
     struct stream *stream; /* borrowed */
-    int64_t heard;         /* when bytes came last */
-    int64_t asked;         /* since when a ping waits for its answer; 0: none does */
+    int64_t heard;         /* when bytes were last received */
+    int64_t asked;         /* when the unanswered ping was sent; 0: none */
 };
 
 /* --- the handshake -------------------------------------------------------------------- */
@@ -103,13 +103,13 @@ static void leave(struct stream *s, enum stream_end why)
     close_with(s, info->code, info->reason, why);
 }
 
-/* In how long the answer to a ping is due. */
+/* Milliseconds until the answer to a ping is due. */
 static int64_t patience_left(struct stream *s, int64_t now)
 {
     struct websocket *w = s->wire;
 
     if (s->sending || http_stream_unsent(s->http) > 0)
-        w->asked = now; /* it may not have got it yet */
+        w->asked = now; /* the ping may not be sent yet: restart the time */
     return w->asked + s->loop->opt.pong_ms - now;
 }
 

@@ -6,9 +6,9 @@
 
 struct http_request;
 
-/* Is it a request for a WebSocket? */
+/* Does the request ask for a WebSocket? */
 bool websocket_is_asked(const struct http_request *req);
-/* False when it has answered: it is not as RFC 6455 has it. */
+/* False when it has answered: the handshake violates RFC 6455. */
 bool websocket_check(struct http_request *req);
 
 #endif

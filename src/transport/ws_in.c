@@ -1,10 +1,9 @@
-/* A frame comes in pieces, as bytes do:
+/* A frame may arrive in pieces:
  *
  *     begin_frame ── take_piece ... ── end_frame ──▶ message | ping | pong | close
  *
- * Control frames may stand between those of a message, so they have a buffer of their own.
- * Text is looked at as it comes: what is not UTF-8 is refused with the byte that makes it so.
- */
+ * Control frames may arrive between the frames of a message, so they have a buffer of their
+ * own.  Text is validated as it arrives: invalid UTF-8 is refused at the first wrong byte. */
 #include "transport/ws_in.h"
 
 #include "base/utf8.h"
@@ -64,7 +63,7 @@ static struct fault check_head(const struct ws_in *in, const struct wslay_frame_
         return fail(WEBSOCKET_PROTOCOL_ERROR, "a reserved bit is set");
     struct fault fault = check_order(in, f);
     if (fault.code != 0 || is_control(f->opcode))
-        return fault; /* wslay has seen to the length of control frames */
+        return fault; /* wslay has checked the length of control frames */
     if (f->payload_length > in->limits->frame)
         return fail(WEBSOCKET_TOO_BIG, "the frame is too long");
     if (in->text.n + f->payload_length > in->limits->message)
@@ -72,7 +71,7 @@ static struct fault check_head(const struct ws_in *in, const struct wslay_frame_
     return none;
 }
 
-/* As wslay takes it: no length is written longer than need be. */
+/* wslay accepts only the shortest encoding of a length. */
 static uint64_t head_bytes(uint64_t payload)
 {
     return 2 + (payload < 126 ? 0 : payload < 65536 ? 2 : 8) + 4;
@@ -88,15 +87,15 @@ static struct fault begin_frame(struct ws_in *in, const struct wslay_frame_iocb 
     in->is_final = f->fin;
     in->in_frame = true;
     in->in_message |= !is_control(f->opcode);
-    in->text.max = in->limits->message; /* which may have been set anew */
+    in->text.max = in->limits->message; /* the limit may have been changed */
     in->n_left = f->payload_length;
     in->n_done += head_bytes(f->payload_length) + f->payload_length;
     return none;
 }
 
-/* --- its payload ---------------------------------------------------------------------- */
+/* --- the payload ---------------------------------------------------------------------- */
 
-/* Could more bytes make a character of it? */
+/* Is it the beginning of a valid UTF-8 character? */
 static bool is_begun(struct str rest)
 {
     char c[4];
@@ -130,7 +129,7 @@ static struct fault take_piece(struct ws_in *in, const struct wslay_frame_iocb *
     return is_control(in->opcode) ? none : check_text(in, false);
 }
 
-/* --- its end -------------------------------------------------------------------------- */
+/* --- the end of a frame --------------------------------------------------------------- */
 
 static bool may_be_sent(unsigned code)
 {
