@@ -46,7 +46,7 @@ void arena_reset(struct arena *a)
         size_t all = a->used;
 
         arena_done(a);
-        (void)add_block(a, all); /* none now means one at the next alloc */
+        (void)add_block(a, all); /* on failure, the next alloc adds one */
     }
     if (a->blocks != NULL)
         a->blocks->n = 0;

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for one more behind the @n items of *@array, of @size bytes each, whose capacity
- * is
- * *@cap.  False: no memory, and all is as it was.
+/* Makes room for one more item in *@array, which has @n items of @size bytes each and a
+ * capacity of *@cap.  False when memory ran out; then nothing has changed.
  *
  *     if (!array_grow(&b->marks, b->n_marks, &b->cap_marks, sizeof(*b->marks)))
  *         return ERR_NOMEM; */

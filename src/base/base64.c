@@ -32,7 +32,7 @@ static bool read_four(const char *p, unsigned padding, uint32_t *ret)
         bits = bits << 6 | value;
     }
     *ret = bits;
-    /* What padding leaves over must be nothing, so that every text has one form. */
+    /* Unused bits before the padding must be zero, so that every value has one encoding. */
     return padding == 0 || (bits & (padding == 1 ? 0xFFu : 0xFFFFu)) == 0;
 }
 

@@ -1,4 +1,4 @@
-/* Base64 as RFC 4648 has it: the standard alphabet, with padding, nothing in between. */
+/* Base64 (RFC 4648): the standard alphabet, with padding, without line breaks or blanks. */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 

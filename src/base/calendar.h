@@ -1,6 +1,6 @@
 /* Times as text, in UTC: days, months and the form of RFC 3339.  Pure.
  *
- * All within the years 1970 to 9999; what is outside becomes the nearest that is within. */
+ * Times before 1970 and after 9999 are clamped to that range. */
 #ifndef BASE_CALENDAR_H
 #define BASE_CALENDAR_H
 
@@ -28,7 +28,7 @@ enum { CALENDAR_BYTES = sizeof("2026-02-16T10:30:00.123Z") - 1 };
 void calendar_of(int64_t ms, struct calendar *ret);
 /* 2026-02-16T10:30:00.123Z */
 void calendar_put(struct buf *b, int64_t ms);
-/* The same text as milliseconds since 1970; false: it is none. */
+/* The same text as milliseconds since 1970; false when it is not such a text. */
 bool calendar_parse(struct str text, int64_t *ret);
 
 #endif

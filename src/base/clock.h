@@ -1,9 +1,9 @@
 /* The clocks: the one place that reads them, and that waits for them.
  *
  * The wall clock tells the date: for times that people and other programs read.  It may be set
- * at any moment, back or forward.  The other two only rise.  The steady clock goes on while the
- * machine sleeps: for whatever is compared with a duration (timeouts, deadlines, rates, ages).
- * The monotonic clock stops then: for measuring and for waiting on this machine. */
+ * at any moment, back or forward.  The other two never go back.  The steady clock runs while
+ * the machine sleeps: use it for whatever is compared with a duration (timeouts, deadlines,
+ * rates, ages).  The monotonic clock stops then: use it to measure and to wait. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

@@ -2,7 +2,7 @@
  * plain load, add and store.
  *
  * A counter only has one writer.  Where several threads count the same thing, each has a
- * counter of its own, and whoever looks adds them up. */
+ * counter of its own, and the reader adds them up. */
 #ifndef BASE_COUNTER_H
 #define BASE_COUNTER_H
 

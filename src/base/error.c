@@ -11,7 +11,7 @@ int error_set(struct error *err, int code, const char *format, ...)
         return code;
     err->code = code;
     va_start(args, format);
-    (void)vsnprintf(err->text, sizeof(err->text), format, args); /* cutting is fine */
+    (void)vsnprintf(err->text, sizeof(err->text), format, args); /* may be truncated */
     va_end(args);
     return code;
 }

@@ -10,12 +10,12 @@ enum {
     ERR_TOO_LARGE, /* over a configured limit */
     ERR_SYNTAX,    /* not JSON, not UTF-8, not what the format allows */
     ERR_TYPE,      /* JSON, but not of the expected shape */
-    ERR_REFUSED,   /* understood, and deliberately not taken */
+    ERR_REFUSED,   /* understood, but not allowed */
     ERR_NOT_FOUND,
     ERR_CLOSED, /* the job has ended */
     ERR_IO,
     ERR_BUSY,
-    ERR_LIMIT /* too much at a time: later, perhaps */
+    ERR_LIMIT /* too many at the same time: may work later */
 };
 
 struct error {

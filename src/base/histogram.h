@@ -1,4 +1,4 @@
-/* A histogram with fixed buckets, counted like a counter: one writer, any number of lookers.
+/* A histogram with fixed buckets, counted like a counter: one writer, any number of readers.
  *
  * Its scale says where the buckets end.  Times are counted in microseconds. */
 #ifndef BASE_HISTOGRAM_H
@@ -14,7 +14,7 @@ enum { HISTOGRAM_MAX = 15 }; /* bounds; one more bucket is for all above */
 struct scale {
     bool is_time; /* microseconds */
     size_t n;
-    uint64_t bounds[HISTOGRAM_MAX]; /* rising; a value that equals one is below it */
+    uint64_t bounds[HISTOGRAM_MAX]; /* ascending and inclusive, as Prometheus' `le` */
 };
 
 extern const struct scale scale_latency;  /* 100 µs to 10 s */

@@ -102,7 +102,7 @@ static int parse(struct json_reader *r,
     if (!yyjson_alc_pool_init(&alc, r->pool, r->pool_bytes))
         return ERR_NOMEM;
     yyjson_doc *doc = yyjson_read_opts(r->text.p, line.n, READ_FLAGS | more, &alc, why);
-    /* The pool holds any valid line: what does not fit is a heap of opening brackets. */
+    /* The pool has room for any valid line: what does not fit is mostly opening brackets. */
     if (doc == NULL && why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         why->msg = "unclosed brackets";
     if (doc == NULL)
@@ -184,7 +184,7 @@ static bool repair(struct json_reader *r, struct str line)
         size_t n = 0;
 
         if (in_string && (unsigned char)c < 0x20)
-            return false; /* not to be read leniently because of something else in the line */
+            return false; /* stays an error, whatever else could be repaired */
         if (in_string && c == '\\') {
             at += repair_escape(line, at, &r->fixed, &changed);
             continue;

@@ -68,7 +68,7 @@ static inline struct str json_text(const yyjson_val *v)
 /* A whole number within 64 bits, else @otherwise. */
 int64_t json_int(const yyjson_val *v, int64_t otherwise);
 
-/* What a double keeps of a number; false: it is none. */
+/* A number as a double, rounded; false when it is not a number. */
 bool json_number(const yyjson_val *v, double *ret);
 
 static inline bool json_is_null(const yyjson_val *v)
@@ -150,7 +150,7 @@ void json_put_time_or_null(struct buf *b, int64_t ms);
  * literals that need no escapes: comma, key and colon are one copy.
  *
  * Where most of the text is constant, and speed does not matter, a template is easier to read:
- * base/json_format.h.  Nobody else writes keys (scripts/layers looks for them). */
+ * base/json_format.h.  No other code writes keys (scripts/layers checks that). */
 
 static inline void json_begin(struct buf *b)
 {

@@ -1,4 +1,4 @@
-/* Is a JSON value what somebody looks for?  Pure. */
+/* Compares JSON values, and matches them against filters.  Pure. */
 #ifndef BASE_JSON_MATCH_H
 #define BASE_JSON_MATCH_H
 
@@ -18,7 +18,7 @@ bool json_contains(const yyjson_val *whole, const yyjson_val *part);
  * the same, or gives conditions for it: {"$gte": 3, "$lt": 9}; $eq, $ne, $gt, $gte, $lt, $lte.
  * Only numbers are compared with numbers, and texts with texts. */
 bool json_matches(const yyjson_val *value, const yyjson_val *filter);
-/* The first condition of @filter that is none of these; absent: there is none. */
+/* The first condition of @filter that does not exist; absent when all do. */
 struct str json_filter_fault(const yyjson_val *filter);
 
 #endif

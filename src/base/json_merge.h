@@ -1,4 +1,4 @@
-/* JSON objects, one over another.  Pure. */
+/* Merges JSON objects.  Pure. */
 #ifndef BASE_JSON_MERGE_H
 #define BASE_JSON_MERGE_H
 

@@ -1,5 +1,5 @@
-/* A function whose result must not be ignored: it says whether something failed.  Whoever
- * ignores it on purpose casts it to (void), and says why. */
+/* Marks a function whose result must not be ignored: it says whether something failed.  To
+ * ignore it on purpose, cast it to (void) and say why. */
 #ifndef BASE_MUST_CHECK_H
 #define BASE_MUST_CHECK_H
 

@@ -6,7 +6,7 @@ bool random_uuid(char out[KEY_UUID_CHARS])
 {
     struct key random;
 
-    /* So few bytes come all at once, or none. */
+    /* getrandom() returns so few bytes all at once, or none. */
     if (getrandom(&random, sizeof(random), 0) != sizeof(random))
         return false;
     key_uuid(random, out);

@@ -4,7 +4,7 @@
 
 #include "base/table.h"
 
-/* Nobody can guess it.  False when the system has no random numbers. */
+/* Cannot be guessed.  False when the system has no random numbers. */
 bool random_uuid(char out[KEY_UUID_CHARS]);
 /* The same with the time in front (version 7): later ones sort behind earlier ones. */
 bool random_uuid_at(int64_t ms, char out[KEY_UUID_CHARS]);

@@ -2,7 +2,7 @@
  *
  * Keys are hashes themselves: what is remembered of an id, however long, is sixteen
  * bytes.  The hash is keyed with random bytes of the process, so that nobody outside can choose
- * ids that share one.  Whoever keeps the id beside its value compares it all the same. */
+ * ids that share one.  Code that keeps the id beside its value compares it as well. */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
@@ -16,7 +16,7 @@ struct key {
 };
 
 /* The same for the same text in every process, for ids that are derived and digests that are
- * stored.  Whoever chooses the text can choose the key. */
+ * stored.  A sender that chooses the text can choose the key. */
 struct key key_stable(uint64_t space, struct str text);
 
 static inline bool key_eq(struct key x, struct key y)

@@ -11,8 +11,8 @@ bool visible_point(uint32_t p)
         return false; /* controls, C0 and C1 */
     if (p == 0x61C || p == 0x200E || p == 0x200F || (p >= 0x2028 && p <= 0x202E) ||
         (p >= 0x2066 && p <= 0x2069))
-        return false; /* lines, paragraphs, and the direction of text */
-    return p != 0xFEFF && (p < 0xE0000 || p > 0xE007F); /* what nobody sees */
+        return false; /* line and paragraph separators, and text direction */
+    return p != 0xFEFF && (p < 0xE0000 || p > 0xE007F); /* invisible: BOM and tags */
 }
 
 /* How many bytes the code point has that begins with @c. */

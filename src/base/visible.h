@@ -1,5 +1,5 @@
-/* Text from outside, made fit for a terminal: nothing in it moves the cursor, changes a
- * colour, rings, hides, or turns the direction of what is read.  Pure. */
+/* Makes untrusted text safe for a terminal: without control characters, escape sequences,
+ * invisible characters, and changes of the text's direction.  Pure. */
 #ifndef BASE_VISIBLE_H
 #define BASE_VISIBLE_H
 
@@ -12,7 +12,7 @@ struct buf;
 /* Is it a code point that may be shown? */
 bool visible_point(uint32_t point);
 
-/* Takes the first code point off *@s; U+FFFD for bytes that are none. */
+/* Takes the first code point off *@s; U+FFFD for invalid bytes. */
 uint32_t visible_next(struct str *s);
 
 /* Appends @s on one line: blanks stand for what may not be shown. */

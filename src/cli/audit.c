@@ -20,7 +20,7 @@ struct audit {
     void *arg;
     struct json_reader reader, inner;
     struct agent *agent;
-    struct fold *fold; /* NULL: it cannot be rebuilt */
+    struct fold *fold; /* NULL: not rebuilt, or given up after an error */
     struct frames frames;
     struct buf again;     /* a record, encoded anew */
     struct table headers; /* by seq, and by run when records stand alone -> struct record */
@@ -41,7 +41,7 @@ static void told(struct audit *a, uint64_t seq, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args); /* cutting is fine */
+    (void)vsnprintf(text, sizeof(text), format, args); /* may be truncated */
     va_end(args);
     a->tell(a->arg, seq, text);
 }
@@ -138,7 +138,7 @@ static bool ends_run(enum record_kind kind)
            kind == REC_TOOL_END || kind == REC_RETRIEVER_END;
 }
 
-/* Later records may name it. */
+/* Keeps a header: later records may name it. */
 static void keep_header(struct audit *a, const struct record *rec)
 {
     struct record *copy = NULL;
@@ -279,7 +279,7 @@ static void check_number(struct audit *a, uint64_t seq)
         else
             told(a, a->last + 1, "it and all up to %llu are missing",
                  (unsigned long long)seq - 1);
-        fold_free(a->fold); /* it would not take what follows */
+        fold_free(a->fold); /* it would refuse all records that follow */
         a->fold = NULL;
     } else if (seq <= a->last) {
         told(a, seq, "it is there twice");

@@ -1,4 +1,4 @@
-/* An audit of one job's records: are they a sound journal?
+/* An audit of one job's records: are they consistent?
  *
  *     numbers without gaps ── each record as we write it ── one ending, at the end
  *     every start closed ── the fold, rebuilt, agrees ── every dialect can render it
@@ -15,10 +15,10 @@ struct audit;
 
 struct audit_job {
     struct str id, agent, state; /* copied */
-    /* 1: all are there; above: its records are expired, and only its ending is left; 0: the
-     * same, and it begins with whichever comes first. */
+    /* 1: all records are there.  Above 1: they have expired, and only the ending is left, from
+     * this record on.  0: the same, from whichever record comes first. */
     uint64_t first_seq;
-    uint64_t seq; /* of its last record */
+    uint64_t seq; /* the number of its last record */
     bool alone;   /* records have their headers inlined, as the dialect raw sends them */
 };
 

@@ -109,7 +109,7 @@ static int check_words(const struct args *args)
     return cli_usage_error(args->path, "it takes %s", c->arguments);
 }
 
-/* *@ret_help: it was asked for, and the rest does not matter. */
+/* *@ret_help: --help was given, and the rest is ignored. */
 static int parse(struct args *args, int argc, char **argv, bool *ret_help)
 {
     struct option options[ARGS_MAX_FLAGS + 1] = { 0 };

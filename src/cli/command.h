@@ -61,7 +61,7 @@ struct command {
     unsigned takes;    /* COMMAND_… */
     unsigned min_words, max_words;
     const struct command *const *parts; /* "config" has "show"; up to NULL.  NULL: none */
-    /* One of these, or parts; with `run` and parts, `run` is for a line without a command. */
+    /* One of these, or parts; with `run` and parts, `run` is called when no part is named. */
     int (*run)(const struct args *args);
     int (*start)(int argc, char **argv); /* reads its arguments itself */
 };
@@ -107,9 +107,9 @@ int cli_usage_error(const char *path, const char *format, ...)
 /* "spoolwire PATH: …" on stderr; returns EXIT_TROUBLE. */
 int cli_trouble(const char *path, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Writes all of it to standard output; says if that failed. */
+/* Writes all of it to standard output; reports an error if that fails. */
 int cli_write(const char *path, struct str text);
-/* The same for a buffer; says if its memory ran out. */
+/* The same for a buffer; reports an error if its memory ran out. */
 int cli_write_buf(const char *path, const struct buf *b);
 
 #endif

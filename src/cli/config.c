@@ -119,7 +119,7 @@ static bool can_run(const char *name)
     return false;
 }
 
-/* Settings that are readable and cannot work. */
+/* Finds settings that are valid but cannot work. */
 static int check_agent(const struct config_agent *a)
 {
     int code = EXIT_OK;
@@ -153,7 +153,7 @@ static int start_check(int argc, char **argv)
     }
     if (json) {
         json_format(&out, "{'good':%b,'agents':%d}\n", code == EXIT_OK, config->n_agents);
-        (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
+        (void)fwrite(out.p, 1, out.n, stdout); /* main() checks for errors */
     } else if (code == EXIT_OK) {
         printf("good: %zu agent%s\n", config->n_agents, config->n_agents == 1 ? "" : "s");
     }

@@ -7,7 +7,7 @@
 
 struct args;
 
-/* Each says what is wrong; EXIT_OK or an exit code. */
+/* Each prints its errors, and returns EXIT_OK or an exit code. */
 
 /* To read, also beside a server. */
 int data_open_reader(const struct args *args, struct store **ret);

@@ -207,7 +207,7 @@ static int run_stats(const struct args *args)
         code = cli_trouble(args->path, "%s", err.text);
     else if (code == EXIT_OK && (rc = store_disk(store, &disk, &err)) != 0 && rc != ERR_REFUSED)
         code = cli_trouble(args->path, "%s", err.text);
-    if (rc == ERR_REFUSED) { /* the disk is another machine's */
+    if (rc == ERR_REFUSED) { /* a database server's disk: its figures are not known here */
         disk.n = 1;
         disk.figures[0] =
             (struct store_figure){ .name = "database", .bytes = (uint64_t)stats.bytes };
@@ -234,7 +234,7 @@ static const struct command command_stats = {
 /* --- init, migrate, status ------------------------------------------------------------------
  */
 
-/* Opening it to write does all of it; a server that has it keeps us out. */
+/* Opening it for writing creates or migrates it; it fails while a server uses it. */
 static int run_ready(const struct args *args)
 {
     struct store *store = NULL;
@@ -316,7 +316,8 @@ static int open_end(const struct args *args, int flag, struct store **ret)
     return EXIT_OK;
 }
 
-/* A file that is misspelt would be made, and copied as an empty one. */
+/* Fails if the source does not exist: opening a misspelt file name would create an empty
+ * database and copy that. */
 static int check_source(const struct args *args)
 {
     const char *url = args_get(args, OPT_FROM);
@@ -324,7 +325,7 @@ static int check_source(const struct args *args)
     struct error err = { 0 };
 
     if (url == NULL || database_url_check(str_of(url), &err) != 0)
-        return EXIT_OK; /* open_end() says it */
+        return EXIT_OK; /* open_end() reports the error */
     if (store_open_reader(&(struct store_options){ .url = url, .busy_ms = 5000 }, &reader,
                           &err) != 0)
         return cli_trouble(args->path, "--from: %s", err.text);

@@ -61,7 +61,7 @@ static bool can_run(const char *folder, const char *name, char *ret, size_t size
     return n > 0 && (size_t)n < size && access(ret, X_OK) == 0;
 }
 
-/* A Python of the project's own goes first. */
+/* The Python of a virtual environment: the active one, else the project's. */
 static bool find_python(const struct dev *d, char *ret, size_t size)
 {
     static const char *const places[] = { ".venv/bin/python", "venv/bin/python" };
@@ -131,7 +131,8 @@ static void put_command(struct dev *d, const struct project_graph *g, const char
         buf_lit(out, ", -m, spoolwire, run, --fail-jobs, ");
     } else {
         (void)snprintf(kit, sizeof(kit), "%s/kit/javascript/bin/spoolwire-run.js", d->home);
-        /* A process of many runs stays small: Node lets its heap double before it looks. */
+        /* Keeps long-lived processes small: by default Node lets its heap double before it
+         * collects garbage. */
         buf_lit(out, ", --max-semi-space-size=4, --heap-growing-percent=30, ");
         put_word(out, kit);
         buf_lit(out, ", --fail-jobs, ");
@@ -239,7 +240,8 @@ static void warn(const struct dev *d, const char *sentence)
     (void)fprintf(stderr, "spoolwire %s: %s\n", d->args->path, sentence);
 }
 
-/* A project that is protected elsewhere must not be open here unnoticed. */
+/* Refuses a project with authentication handlers, which would be open to everybody here, and
+ * warns about other settings that are ignored. */
 static int look_at_ignored(const struct dev *d, struct error *err)
 {
     const struct project *p = &d->project;
@@ -298,8 +300,8 @@ static int serve(struct dev *d, char *settings)
     }
     if (project_has(&d->project, KIT_PYTHON))
         set_python_path(d);
-    /* It is one of many things on a developer's machine: a burst of runs gives back its memory.
-     */
+    /* Returns memory to the system after a burst of runs: a developer's machine runs other
+     * programs, too. */
     (void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     return serve_run(argc, (char **)(uintptr_t)argv, on_hello, d);
 }

@@ -69,7 +69,7 @@ static void show_json(const struct sampler *s)
     else
         json_format(&out, ",'sample':{'id':'%d','event':%s,'data':%j}}\n", s->seq,
                     frame_name(&s->frames, fr), frame_data(&s->frames, fr));
-    (void)fwrite(out.p, 1, out.n, stdout); /* main sees errors */
+    (void)fwrite(out.p, 1, out.n, stdout); /* main() checks for errors */
 }
 
 static void show_text(const struct sampler *s)

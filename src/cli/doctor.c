@@ -1,9 +1,9 @@
 /* `spoolwire doctor`: finds out what proxies between us and the server do to streams.
  *
- * It watches two jobs of the demo agent through the address that clients use.  A lively one:
- * its records say when they were made, so what a hop holds back shows as moments that are far
- * apart there and come here at once.  A silent one: what is cut although nothing has ended was
- * cut by a hop.  Other changes by hops show in the response headers. Both jobs are deleted
+ * It watches two jobs of the demo agent through the address that clients use.  The first sends
+ * many records, each with the time when it was made: if a hop buffers, records that were made
+ * far apart arrive together.  The second is silent: if its stream is cut before it ends, a hop
+ * has cut it.  Other changes by hops show in the response headers.  Both jobs are deleted
  * afterwards. */
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,9 +22,9 @@
 
 enum { OPT_AGENT = FLAG_OWN, OPT_IDLE };
 enum {
-    LIVE_MS = 30000, /* for the lively job */
+    LIVE_MS = 30000, /* for the job that sends */
     LATE_MS = 2000,  /* for the first byte */
-    HELD_MS = 300,   /* half of the records are so much later than the fastest: held back */
+    HELD_MS = 300, /* a hop buffers if half of the records are so much later than the fastest */
     DEFAULT_IDLE_MS = 20000,
     MAX_TEXT = 200,
 };
@@ -133,7 +133,7 @@ static void add_hop(struct watch_stream *w, const char *header, struct str value
     size_t n = strlen(w->hops);
 
     (void)snprintf(w->hops + n, sizeof(w->hops) - n, "%s%.*s (%s)", n > 0 ? ", " : "",
-                   STR_ARG(value), header); /* cutting is fine */
+                   STR_ARG(value), header); /* may be truncated */
 }
 
 static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
@@ -149,7 +149,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
     else if (header_is(line, STR("content-encoding:"), &value))
         (void)snprintf(w->encoding, sizeof(w->encoding), "%.*s", STR_ARG(value));
     else if (header_is(line, STR("server:"), &value))
-        add_hop(w, "Server", value); /* ours names itself not */
+        add_hop(w, "Server", value); /* our server sends no such header */
     else if (header_is(line, STR("via:"), &value))
         add_hop(w, "Via", value);
     else if (header_is(line, STR("cache-control:"), &value)) {
@@ -253,7 +253,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of all records: a slow moment of either machine holds up some, a hop that gathers most. */
+/* Judges by the median: a slow moment of either machine delays some records, a hop that buffers
+ * delays most. */
 static void judge_lags(struct doctor *d, struct watch_stream *w)
 {
     int64_t *lag = (int64_t *)(void *)w->lags.p;

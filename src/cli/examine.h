@@ -1,4 +1,4 @@
-/* Telling what is to be said about a database before a server uses it. */
+/* Prints what is wrong with a database before a server uses it. */
 #ifndef CLI_EXAMINE_H
 #define CLI_EXAMINE_H
 

@@ -1,7 +1,7 @@
 /* Following a job: its frames on standard output until its stream ends.
  *
- * The stream's clean end says only that it is over; how the job ended is then asked of the
- * server, so that it does not depend on the dialect. */
+ * The end of the stream does not say how the job ended in every dialect, so the server is asked
+ * for that afterwards. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "terminal/live.h"
@@ -19,7 +19,7 @@ enum { STATE_TRIES = 6 };
 static void write_field(const char *name, struct str value)
 {
     if (value.p != NULL)
-        (void)printf("%s: %.*s\n", name, STR_ARG(value)); /* on_rest sees errors */
+        (void)printf("%s: %.*s\n", name, STR_ARG(value)); /* on_rest() checks for errors */
 }
 
 static void write_lines(struct str data, const char *before)
@@ -86,7 +86,7 @@ static int code_of(const struct remote_follow *f, const struct client_reply *rep
     return code != EXIT_OK ? code : remote_ending(json.root);
 }
 
-/* The server may be restarting. */
+/* Asks how the job ended; tries again for a while, as the server may be restarting. */
 static int ask_ending(const struct remote_follow *f)
 {
     struct client *c = f->remote->client;

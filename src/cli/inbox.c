@@ -8,11 +8,11 @@
 
 enum { PAGE = 1000, MAX_NAME = 256 };
 
-/* A question that was told. */
+/* A question that was reported. */
 struct inbox_question {
     struct inbox_question *next;
     char job[MAX_NAME], id[MAX_NAME];
-    bool is_listed; /* by the last look */
+    bool is_listed; /* it was in the last list of open questions */
 };
 
 struct question_inbox {
@@ -69,7 +69,7 @@ static void on_listed(void *arg, yyjson_val *q)
     if (o == NULL) {
         o = calloc(1, sizeof(*o));
         if (o == NULL)
-            return; /* the next look finds it */
+            return; /* the next list has it again */
         (void)snprintf(o->job, MAX_NAME, "%.*s", STR_ARG(job));
         (void)snprintf(o->id, MAX_NAME, "%.*s", STR_ARG(id));
         o->next = in->first;
@@ -79,7 +79,7 @@ static void on_listed(void *arg, yyjson_val *q)
     o->is_listed = true;
 }
 
-/* What is open by now. */
+/* Asks for the open questions, and reports what has changed. */
 static int look(struct question_inbox *in)
 {
     struct pages pages = *in->pages;
@@ -98,7 +98,7 @@ static int look(struct question_inbox *in)
     return code;
 }
 
-/* --- what the stream says ------------------------------------------------------------- */
+/* --- events of the stream ------------------------------------------------------------- */
 
 static bool is_over(struct str state)
 {
@@ -129,7 +129,7 @@ static int on_frame(void *arg, const struct client_frame *frame)
     struct json json;
 
     if (json_read(&in->reader, frame->data, &json, NULL) != 0)
-        return 0; /* not ours to judge */
+        return 0; /* ignore what is not JSON */
     in->code = take(in, json_text(json_at(json.root, "event")),
                     json_text(json_at(json.root, "job")), json_at(json.root, "data"));
     return in->code == EXIT_OK ? 0 : ERR_CLOSED;

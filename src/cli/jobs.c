@@ -14,7 +14,7 @@ enum { USUAL_LIMIT = 50, MAX_OUT = 256 * 1024 * 1024 };
 struct job_table {
     struct remote remote;
     int64_t since;                 /* ms; 0: any */
-    struct client_reply questions; /* that are open, once somebody waits */
+    struct client_reply questions; /* the open ones; read for the first job that waits */
     struct json_reader reader;
     struct json asked;
     bool has_asked;

@@ -56,7 +56,7 @@ static void put_command(void *arg, const struct command *c, const char *path)
     struct buf *out = arg;
 
     if (c->parts != NULL && c->run == NULL)
-        return; /* they stand for it */
+        return; /* its parts are listed instead */
     text_format(out, ".SS spoolwire %s", path);
     if (c->arguments != NULL) {
         buf_char(out, ' ');

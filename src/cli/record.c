@@ -16,7 +16,7 @@ static int on_frame(void *arg, const struct client_frame *frame)
 
     if (frame->id.p == NULL)
         return 0; /* a heartbeat is not part of the run */
-    (void)fwrite(frame->data.p, 1, frame->data.n, stdout); /* on_rest sees errors */
+    (void)fwrite(frame->data.p, 1, frame->data.n, stdout); /* on_rest() checks for errors */
     (void)putchar('\n');
     r->ended = frame->event.p != NULL && str_is(frame->event, "job.end");
     return 0;

@@ -38,7 +38,7 @@ static struct str header_value(struct str line, size_t colon)
     return value;
 }
 
-/* What follows the head; -1: it cannot be told. */
+/* The length of the body; -1: it is not known. */
 static int64_t body_of(struct str head)
 {
     int64_t length = 0;
@@ -57,7 +57,7 @@ static int64_t body_of(struct str head)
     return length;
 }
 
-/* Where a submission shall go instead; nothing for other requests. */
+/* The path that replaces a submission's; absent for other requests. */
 static struct str other_path(struct str line)
 {
     struct str path = str_skip(line, sizeof("POST ") - 1);
@@ -71,7 +71,7 @@ static struct str other_path(struct str line)
                                                    : STR_NONE;
 }
 
-/* The same head for another request, without what describes a body. */
+/* Writes the head with a new request line, and without the headers that describe a body. */
 static void put_question(const struct redirect *r,
                          struct str head,
                          struct str path,
@@ -90,7 +90,7 @@ static void put_question(const struct redirect *r,
     }
 }
 
-/* A head is whole. */
+/* Handles a head that is complete. */
 static void take_header(struct redirect *r, struct buf *out)
 {
     struct str head = buf_text(&r->head), rest = head;
@@ -112,7 +112,7 @@ static bool ends_head(struct str head)
     return head.n >= 4 && memcmp(head.p + head.n - 4, "\r\n\r\n", 4) == 0;
 }
 
-/* Bytes of the body at hand; how many. */
+/* Takes bytes of the current body; returns how many. */
 static size_t take_body(struct redirect *r, struct str bytes, struct buf *out)
 {
     size_t n = bytes.n < r->body_left ? bytes.n : (size_t)r->body_left;

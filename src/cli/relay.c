@@ -73,8 +73,7 @@ static void cut(struct pipe *p)
             break;
         clock_sleep_ms(unsent > 0 ? 1 : 0);
     }
-    (void)setsockopt(p->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* else it is soft
-                                                                              */
+    (void)setsockopt(p->client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)); /* best effort */
 }
 
 /* --- frames ---------------------------------------------------------------------------------
@@ -101,7 +100,7 @@ static void wait_for_time(struct pipe *p)
         int64_t now = clock_steady_ms();
 
         if (!atomic_compare_exchange_strong(&p->relay->began_ms, &began, now))
-            now = began; /* somebody was faster */
+            now = began; /* another connection has set it */
         began = now;
     }
     wait_until(began + (int64_t)((double)(o->made_ms[seq - 1] - o->made_ms[0]) / o->speed));
@@ -183,8 +182,7 @@ static int connect_upstream(const struct relay *r)
 
     if (fd < 0)
         return -1;
-    (void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", r->opt.upstream); /* it was checked
-                                                                              */
+    (void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", r->opt.upstream); /* was checked */
     if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
         return fd;
     (void)close(fd); /* it was never used */
@@ -241,7 +239,7 @@ static void *serve_one(void *arg)
     else
         cut(p);
     if (p->server >= 0)
-        (void)close(p->server); /* nothing is waiting in it that anybody wants */
+        (void)close(p->server); /* nobody reads what may be left in it */
     (void)close(p->client);
     redirect_done(&p->requests);
     buf_done(&p->out);
@@ -259,7 +257,7 @@ static void *serve_all(void *arg)
         int fd = accept(r->fd, NULL, NULL);
 
         if (fd < 0)
-            continue; /* it left again, or there are too many */
+            continue; /* the client has left, or there are too many connections */
         p = calloc(1, sizeof(*p));
         if (p != NULL)
             *p = (struct pipe){ .relay = r, .client = fd, .server = -1 };

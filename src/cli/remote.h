@@ -97,10 +97,11 @@ struct remote_follow {
     "On a terminal: auto (default), unless NO_COLOR is set; always; never."
 
 /* The terminal for remote_follow, or NULL when it is to be lines: not a terminal, one that
- * cannot move its cursor, or @lines.  False: @color is none that there is. */
+ * cannot move its cursor, or @lines.  False: @color is not a valid value. */
 bool remote_view(struct term *term, const char *color, bool lines, struct term **ret);
 
-/* Opens *@ret for answers that somebody types, if anybody may; it is closed in any case. */
+/* Opens *@ret for answers that a user types, if the follow is interactive.  The caller closes
+ * it in any case. */
 int remote_hear(const struct args *args, struct remote_follow *f, struct remote *ret);
 
 /* Writes the job's frames until the end of its stream; an exit code that says how it ended. */
@@ -113,10 +114,10 @@ struct remote_wait {
     struct remote *remote;
     struct str job;
     int64_t timeout_ms; /* 0: as long as it takes */
-    bool json;          /* write the whole answer, not only what the job has made */
+    bool json;          /* write the whole answer, not only the job's output */
 };
 
-/* Writes what the job has made once it has ended; an exit code that says how it did. */
+/* Waits until the job has ended and writes its output; the exit code says how it ended. */
 int remote_wait(const struct remote_wait *w);
 
 /* EXIT_OK or EXIT_BAD_NEWS, by the job's `state`. */

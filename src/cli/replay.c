@@ -329,7 +329,7 @@ static void stop_server(struct replay *r)
     if (r->server <= 0)
         return;
     (void)kill(r->server, SIGTERM);
-    (void)waitpid(r->server, NULL, 0); /* it goes at once: its window is 0 */
+    (void)waitpid(r->server, NULL, 0); /* it ends at once: its shutdown window is 0 */
     r->server = 0;
 }
 
@@ -441,7 +441,7 @@ static int wait_for_end(struct replay *r, const sigset_t *set)
     int number = 0, status;
 
     for (;;) {
-        (void)sigwait(set, &number); /* the set is good */
+        (void)sigwait(set, &number); /* fails only for an invalid set */
         if (number != SIGCHLD)
             return EXIT_OK;
         if (waitpid(r->server, &status, WNOHANG) != r->server)

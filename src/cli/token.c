@@ -40,7 +40,7 @@ enum {
 
 enum { SEEN_MS = 5000, LOOK_MS = 5 };
 
-/* Waits until it knows of all changes so far. */
+/* Waits until the server has seen all changes so far. */
 static int until_seen(const struct args *args, struct store *store)
 {
     struct error err = { 0 };
@@ -199,7 +199,7 @@ struct token_table {
     int64_t now;
 };
 
-/* Its members; the object goes on. */
+/* Writes its members; the caller ends the object. */
 static void put_row(struct buf *b, const struct token_row *row)
 {
     json_begin(b);
@@ -247,7 +247,7 @@ static int on_row(void *arg, const struct token_row *row)
     struct token_table *l = arg;
 
     if (!str_absent(row->parent))
-        return 0; /* a page's session */
+        return 0; /* a browser's session, which was made from a token */
     if (l->json) {
         put_row(&l->out, row);
         buf_lit(&l->out, "}\n");

@@ -138,7 +138,7 @@ static int read_limits(const struct args *args, struct filter_options *f)
     return code != EXIT_OK ? code : read_limit(args, OPT_MAX_FIELD, MAX_SIZE, &f->field_limit);
 }
 
-/* Values that must be one of those that there are. */
+/* Flags whose value is one of a list. */
 static int read_choices(const struct args *args, struct translate *t)
 {
     const char *from = args_get(args, OPT_FROM), *to = args_get(args, OPT_TO);
@@ -367,7 +367,7 @@ static int translate_all(struct translate *t, struct filter *f, char *const *fil
         if (one > code)
             code = one;
         if (one == EXIT_BAD_NEWS || t->write_errno != 0)
-            break; /* strict, or nowhere to write to; a file that is missing stops no other */
+            break; /* strict, or the output has failed; after a missing file the next is read */
     }
     free(piece);
     return code;
@@ -409,7 +409,7 @@ static int run(const struct args *args)
     int code = read_options(args, &t);
     if (code != EXIT_OK)
         return code;
-    (void)signal(SIGPIPE, SIG_IGN); /* write() tells, and we stop quietly */
+    (void)signal(SIGPIPE, SIG_IGN); /* write() fails instead, and we end without a message */
     code = translate(&t, args->words, args->n_words);
     agent_free(t.agent);
     return code;

@@ -105,7 +105,7 @@ static int on_stored(void *arg, uint64_t seq, struct str stored)
     struct verify *v = arg;
 
     if (seq > v->upto)
-        return STOP; /* it came after we looked at the job */
+        return STOP; /* it was added after we had read the job's row */
     v->err = audit_take(v->audit, seq, stored);
     v->last = seq;
     v->n_records++;
@@ -136,7 +136,7 @@ static int verify_row(struct verify *v, const struct job_row *row)
 
     begin_job(v);
     v->upto = row->seq;
-    buf_str(&id, row->id); /* the row's own is gone with the next call */
+    buf_str(&id, row->id); /* a copy: the next call frees the row's */
     int64_t key = row->key;
     int code = audit_new(&job, on_problem, v, &v->audit);
     if (code == 0)

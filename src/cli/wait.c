@@ -25,7 +25,7 @@ struct job_wait {
     int64_t deadline; /* on the monotonic clock; 0: none */
     int64_t last_good;
     unsigned failures; /* in a row */
-    bool asked;        /* the human was told about the question */
+    bool asked;        /* the question was printed */
 };
 
 /* --- the end --------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ static int ask(struct job_wait *s, int64_t wait_ms)
                       &s->reply);
 }
 
-/* No answer, or one that says to come back. */
+/* After no answer, or one that asks to try again: sleeps, or gives up. */
 static int try_later(struct job_wait *s, int err)
 {
     const struct remote *r = s->w->remote;

@@ -15,9 +15,10 @@ struct reload {
 void reload_init(struct reload *r);
 void reload_done(struct reload *r);
 
-/* Makes of @next what the server can run with: what needs a restart stays as it is in
- * @running.  Agents that are gone are moved from there, so @running is only good for what
- * points into it.  After ERR_NOMEM both can only be used for that, and freed. */
+/* Changes @next into settings that the server can run with: options that need a restart keep
+ * their values of @running.  Agents that were removed are moved from @running to @next, so
+ * @running then only serves pointers that were taken before.  After ERR_NOMEM that is true of
+ * both, until they are freed. */
 int reload_carry(struct reload *r, struct server_config *running, struct server_config *next);
 
 #endif

@@ -41,7 +41,8 @@ static int take_listen(struct loader *l)
     struct server_config *config = l->config;
 
     if (!listen_parse(str_of(config->listen), &config->address))
-        return error_set(l->err, ERR_TYPE, "listen: not an address"); /* it was checked */
+        return error_set(l->err, ERR_TYPE, "listen: not an address"); /* not reached: it was
+                                                                         checked */
     return 0;
 }
 
@@ -74,8 +75,8 @@ static int take_socket_mode(struct loader *l)
                      quote(str_of(l->config->socket_mode)).z);
 }
 
-/* One of the two is left afterwards.  A flag wins over the other option in a file or variable,
- * as it does over its own; two that are equally strong are a mistake. */
+/* Keeps one of `data` and `store`.  A flag wins over the other option in a file or variable, as
+ * it does over its own; two of the same precedence are an error. */
 static int take_database(struct loader *l)
 {
     const struct option *data = options_find(&server_options, STR(""), STR("data"));
@@ -176,7 +177,7 @@ static int check_redis(struct loader *l)
                     : err;
 }
 
-/* Unknown jobs can only become those of an agent that is fed. */
+/* Jobs that appear on a channel can only be created for an agent that is fed from channels. */
 static int check_redis_agent(struct loader *l)
 {
     const struct server_config *c = l->config;

@@ -2,7 +2,7 @@
  * options (config/options/options.h; docs/configuration.md has the reference).
  *
  * Flags win over the environment, that over the file, and that over the defaults.
- * Synchronous, and without state between calls. */
+ * Functions are synchronous and keep no state between calls. */
 #ifndef CONFIG_SERVER_H
 #define CONFIG_SERVER_H
 
@@ -87,7 +87,7 @@ struct config_serves {
     char **resume_args;
 };
 
-/* Members of other kinds exist, and are ignored. */
+/* The members that belong to other kinds than `kind` are ignored. */
 struct config_agent {
     enum agent_kind kind;
     struct str name;        /* owned, like everything here; a NUL is behind it */
@@ -99,7 +99,7 @@ struct config_agent {
     bool channel;           /* its jobs are fed from Redis */
     bool is_builtin;        /* the demo agent in this program */
     bool is_public;         /* offered in the list of agents */
-    bool is_pausable;       /* its processes take a signal for that */
+    bool is_pausable;       /* its processes pause on a signal */
     unsigned concurrency;   /* without a pool */
     struct config_pool pool;
     struct config_http http;
@@ -120,9 +120,9 @@ struct config_agent {
 /* The source of an option's value. */
 enum config_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_ENVIRONMENT, SOURCE_FLAG };
 
-/* All it points to is its own. */
+/* Owns everything it points to. */
 struct server_config {
-    bool help;         /* --help was given: nothing else here is good */
+    bool help;         /* --help was given: nothing else here is valid */
     char *config_file; /* NULL: none */
     enum config_source sources[SERVER_OPTIONS_MAX]; /* as in the table of options */
     size_t lines[SERVER_OPTIONS_MAX];               /* in the file; 0: not there */

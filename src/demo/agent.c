@@ -158,7 +158,7 @@ static int on_line(struct demo_sink *sink, struct str line)
     return o->gathered.n > o->gather ? flush(o) : 0;
 }
 
-static volatile sig_atomic_t wants_rest; /* a signal has no other way to say it */
+static volatile sig_atomic_t wants_rest; /* global: set by a signal handler */
 
 static void on_sigusr1(int number)
 {
@@ -172,7 +172,8 @@ static bool is_to_rest(struct demo_sink *sink)
     return wants_rest != 0;
 }
 
-/* Times add up from the first pause on, so that work between them does not slow the run. */
+/* Deadlines are counted from the first pause, so that work between pauses does not slow the
+ * run. */
 static int on_pause(struct demo_sink *sink, int64_t us)
 {
     struct out *o = (struct out *)sink;
@@ -191,8 +192,8 @@ static int on_pause(struct demo_sink *sink, int64_t us)
 /* --- the job --------------------------------------------------------------------------------
  */
 
-/* The first line of standard input; all of it when it has no end.  A person at a terminal
- * is not asked. */
+/* The first line of standard input; all of it when there is no line end.  Nothing is read from
+ * a terminal. */
 static int read_line(struct buf *line)
 {
     size_t searched = 0;

@@ -60,9 +60,9 @@ int demo_job_read(struct demo_job *job, struct str line, struct error *err);
 struct demo_sink {
     /* Takes one line, with its '\n'.  Anything but 0 stops the run. */
     int (*line)(struct demo_sink *sink, struct str line);
-    /* Lets that much time pass since the last pause ended. */
+    /* Waits until @us have passed since the last pause ended. */
     int (*pause)(struct demo_sink *sink, int64_t us);
-    /* Is it to stop at the next step? */
+    /* Shall the run pause at the next step? */
     bool (*is_to_rest)(struct demo_sink *sink);
 };
 
@@ -70,17 +70,17 @@ enum demo_outcome {
     DEMO_SUCCEEDED,
     DEMO_INTERRUPTED, /* the question is open, and somebody else will answer it */
     DEMO_PAUSED,      /* between two steps, as it was asked to */
-    DEMO_RAISED,      /* the node that fail_at names */
+    DEMO_RAISED,      /* the node that fail_at names has failed */
     DEMO_STOPPED,     /* by the sink */
     DEMO_NO_MEMORY
 };
 
-/* What DEMO_RAISED says in pull mode and on standard error. */
+/* The error of DEMO_RAISED, in pull mode and on standard error. */
 #define DEMO_ERROR_TYPE "RuntimeError"
 #define DEMO_ERROR_TEXT "%s was told to fail (fail_at)"
 
-/* How the job ended, as the worker protocol says it.  @error and @type are its failure, or
- * NULL: the outcome says it. */
+/* How the job ended, in the form of the worker protocol.  @error and @type are its failure;
+ * NULL: taken from the outcome. */
 void demo_put_finish(struct buf *b,
                      const struct demo_job *job,
                      enum demo_outcome outcome,
@@ -98,7 +98,8 @@ static inline int64_t demo_now_us(void)
     return (int64_t)clock_monotonic_us();
 }
 
-/* Works on the jobs that come as lines on standard input, all at a time, until it ends. */
+/* Works on the jobs that come as lines on standard input, all at the same time, until the input
+ * ends. */
 int demo_pool(const struct demo_options *defaults);
 
 /* Works on jobs of the server at @url until @max_jobs are done (0: for ever). */

@@ -62,13 +62,13 @@ struct demo_emit {
     const struct demo_job *job; /* borrowed */
     struct demo_sink *sink;     /* borrowed */
     struct arena mem;           /* everything that the run's objects point at */
-    struct key story;           /* of ids that any attempt gives alike */
-    struct key attempt;         /* of ids that only this attempt gives */
+    struct key story;           /* for ids that are the same in every attempt */
+    struct key attempt;         /* for ids of this attempt only */
     uint64_t n_ids;
     uint64_t chance; /* the seeded generator's state */
     uint64_t jitter; /* the same for pauses, which must not change what is said */
     unsigned lanes;  /* how many models are streaming at once */
-    bool muted;      /* going through what an earlier attempt has said */
+    bool muted;      /* repeating, without output, what an earlier attempt has sent */
     enum demo_outcome outcome;
     struct buf line, chunk; /* work memory */
 };
@@ -125,7 +125,7 @@ void demo_send_holes(struct demo_emit *e,
                      const struct json_hole *holes,
                      size_t n);
 
-/* What takes time in a true run: scaled by speed, shared by the lanes, a bit uneven. */
+/* Waits as a real model or tool would: scaled by speed, shared by the lanes, with jitter. */
 void demo_pause(struct demo_emit *e, int64_t us);
 
 #endif

@@ -71,8 +71,8 @@ void demo_put_tool(struct buf *b, struct str text, struct str id, const struct d
                 text, call->tool, id, call->id);
 }
 
-/* LangChain guesses at half a call: a piece that begins the arguments parses as a call
- * without a name, any other is an invalid one. */
+/* LangChain parses partial calls: a piece that begins the arguments becomes a call without a
+ * name, any other an invalid call. */
 static void put_guesses(struct buf *b, const struct demo_chunk *chunk)
 {
     const struct demo_call nameless = { .tool = STR("") };

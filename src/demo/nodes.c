@@ -134,7 +134,7 @@ struct fan_out {
     struct demo_chain *chains;
 };
 
-/* Each investigator ends by itself; the state is theirs together at the end of the step. */
+/* Each investigator ends on its own; their updates join the state at the end of the step. */
 static void on_look_ended(void *arg, size_t i)
 {
     struct fan_out *f = arg;

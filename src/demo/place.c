@@ -27,7 +27,7 @@ static void take_event(struct place_search *s, const yyjson_val *data)
     else if (str_is(type, "graph.paused"))
         s->place = s->step;
     else if (str_is(type, "graph.interrupt"))
-        s->place = 0; /* an answer says where to go on */
+        s->place = 0; /* with an answer the run continues after its question */
 }
 
 static const char *page_path(struct place_search *s, struct str job)
@@ -41,7 +41,7 @@ static const char *page_path(struct place_search *s, struct str job)
     return s->path.error == 0 ? s->path.p : "/";
 }
 
-/* False: there is no more, or it cannot be had. */
+/* False: there are no more records, or they cannot be read. */
 static bool take_page(struct place_search *s, struct str job)
 {
     struct json json;

@@ -32,7 +32,7 @@ struct demo_pool_job {
     struct demo_pool_job *next;
     struct demo_pool *pool;
     struct demo_job job;
-    struct error why;    /* that it cannot be read */
+    struct error why;    /* why the job cannot be read */
     struct buf gathered; /* lines that are not written yet */
     size_t gather;       /* bytes that may wait */
     int64_t due_us, beat_us;
@@ -173,7 +173,7 @@ static void say_end(struct demo_pool_job *t, enum demo_outcome outcome)
     else
         demo_put_finish(&t->gathered, &t->job, outcome, NULL, NULL);
     buf_lit(&t->gathered, "}\n");
-    (void)flush(t); /* the server has gone */
+    (void)flush(t); /* fails only when the server is gone */
 }
 
 static void *run(void *arg)
@@ -199,7 +199,7 @@ static void begin(struct demo_pool *p, struct demo_pool_job *t)
     p->tasks = t;
     (void)pthread_mutex_unlock(&p->lock);
     if (pthread_create(&thread, NULL, run, t) == 0) {
-        (void)pthread_detach(thread); /* the list says when it is over */
+        (void)pthread_detach(thread); /* the list tells when it has ended */
         return;
     }
     t->why = (struct error){ ERR_NOMEM, "cannot start a thread" };
@@ -216,7 +216,7 @@ static int take_job(struct demo_pool *p, struct str line)
     t->pool = p;
     buf_init(&t->gathered, MAX_SAID);
     demo_job_init(&t->job, p->defaults);
-    (void)demo_job_read(&t->job, line, &t->why); /* say_end tells */
+    (void)demo_job_read(&t->job, line, &t->why); /* say_end() reports the error */
     t->gather = t->job.options.speed > 0 ? 0 : WRITE_BYTES;
     t->beat_us = demo_now_us() + t->job.heartbeat_ms * 1000;
     begin(p, t);

@@ -2,10 +2,10 @@
  *
  *     lease ─▶ events?seq=0, 1, 2, … ─▶ finish ─▶ lease …
  *
- * What got no answer is sent again, for minutes if need be: a lease with the same request_id,
- * so that the job is not given twice; a batch with the same number, so that it is stored
- * once.  409 means that another worker has the job; what is left of it is dropped.  Any
- * answer may say that the job was cancelled. */
+ * A request without an answer is repeated, for up to ten minutes: a lease with the same
+ * request_id, so that the job is not leased twice; a batch with the same number, so that it is
+ * stored once.  409 means that another worker has the job; its remaining events are dropped.
+ * Any answer may say that the job was cancelled. */
 #include "base/json.h"
 #include "base/json_format.h"
 #include "base/random.h"
@@ -73,7 +73,7 @@ static void wait_before(const struct pull *p, int err, unsigned failures)
     clock_sleep_ms(ms);
 }
 
-/* Until there is an answer to be had.  ERR_IO: there is none, p->why says so. */
+/* Repeats the request until it is answered.  ERR_IO: gave up, and p->why has the reason. */
 static int post(struct pull *p, const char *path, const char *type, struct str body)
 {
     int64_t give_up = demo_now_us() + GIVE_UP_US;
@@ -196,7 +196,8 @@ static int on_pause(struct demo_sink *sink, int64_t us)
     int64_t now = demo_now_us();
     int err = 0;
 
-    /* Times add up, so that requests do not slow the run; but an outage is not made up for. */
+    /* Deadlines add up, so that requests do not slow the run; time lost in an outage is not
+     * caught up. */
     if (p->due_us == 0 || p->due_us < now - 1000000)
         p->due_us = now;
     p->due_us += us;
@@ -268,7 +269,7 @@ static void work(struct pull *p)
     if (p->fate == FATE_GOING)
         outcome = demo_play(&p->job, &p->sink);
     if (p->fate == FATE_GOING && outcome != DEMO_STOPPED)
-        (void)send_batch(p); /* p->fate says how that went */
+        (void)send_batch(p); /* the result is in p->fate */
     finish(p, outcome);
 }
 
@@ -276,9 +277,9 @@ static void work(struct pull *p)
 
 static void put_lease(struct pull *p, struct buf *b)
 {
-    char uuid[KEY_UUID_CHARS]; /* one for each lease, and no other worker's */
+    char uuid[KEY_UUID_CHARS]; /* unique for each lease, among all workers */
 
-    if (!random_uuid(uuid)) /* a kernel without it */
+    if (!random_uuid(uuid)) /* the kernel has no random numbers */
         key_uuid((struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() }, uuid);
     json_format(b, "{'agents':[%s],'worker':%s,'request_id':%s,'calls':true,'wait':%d}",
                 p->options->agent, p->options->worker, str_make(uuid, sizeof(uuid)),

@@ -68,8 +68,8 @@ static void put_member(struct buf *b, const char *name, struct str value)
     json_put_str(b, value);
 }
 
-/* Escaped.  A segment that is too long to be a name may be a secret that somebody has put into
- * a path: of that only the beginning. */
+/* Appends the path, escaped.  A segment that is longer than any id may be a secret: only its
+ * beginning is logged. */
 static void put_path(struct buf *b, struct str path)
 {
     while (path.n > MAX_SEGMENT) {
@@ -222,7 +222,7 @@ void access_log_flush(struct access_log *log)
         ssize_t n = write(log->fd, rest.p, piece_of(log, rest));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno != EAGAIN) { /* nobody to tell */
+        if (n < 0 && errno != EAGAIN) { /* stderr is broken: drop the lines */
             rest.n = 0;
             break;
         }

@@ -18,14 +18,14 @@ struct access_log {
     bool is_file; /* a file: writing never blocks for long */
     bool is_text;
     bool is_off;
-    uint64_t n_lost; /* lines, since it was last said */
+    uint64_t n_lost; /* lines dropped since the last report */
 };
 
 enum access_kind { ACCESS_REQUEST, ACCESS_STREAM, ACCESS_CLOSE };
 
 struct access_entry {
     enum access_kind kind;
-    struct str method; /* absent when the head was not understood */
+    struct str method; /* absent when the head was not parsed */
     struct str path;   /* without the query, which may hold secrets */
     int status;        /* 0: no answer */
     uint64_t bytes;    /* of the body */

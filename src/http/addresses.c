@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One customer's IPv6 network is one address: it can use all 2^64 of them. */
+/* IPv6 addresses are counted by /64 network: one customer can use all 2^64 of its addresses. */
 static struct in6_addr network_of(const struct in6_addr *address)
 {
     struct in6_addr network = *address;
@@ -49,7 +49,7 @@ static void close_gap(struct addresses *a, size_t hole)
     for (size_t i = (hole + 1) & mask; a->slots[i].n > 0; i = (i + 1) & mask) {
         size_t home = home_of(a, &a->slots[i].address);
         if (((i - home) & mask) < ((i - hole) & mask))
-            continue; /* its home is behind the hole: found as before */
+            continue; /* its home slot is behind the hole: probing finds it */
         a->slots[hole] = a->slots[i];
         a->slots[i].n = 0;
         hole = i;

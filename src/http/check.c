@@ -1,10 +1,10 @@
-/* What the head of a request decides.
+/* Checks the head of a request.
  *
  * When it is complete, everything that can be decided without the body is decided, in this
- * order: the target's form, Host, path, route, Origin, the reserve, OPTIONS, 404 and 405,
- * whether the caller may, Expect and the body's length.  A request that is refused while its
- * body is still on the way ends the connection, because what follows could not be told from the
- * body. */
+ * order: the target's form, Host, path, route, Origin, the reserve (listener.c), OPTIONS, 404
+ * and 405, the caller's rights (`admit`), Expect and the body's length.  A request that is
+ * refused while its body is still on the way ends the connection, because the next request
+ * could not be told from the rest of the body. */
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -23,7 +23,7 @@ static void choose_id(struct http_request *req)
         req->id_n = theirs.n;
         return;
     }
-    /* Different in each: a step that is odd times a counter, started at random. */
+    /* Unique in this loop: a random start plus a counter times an odd number. */
     uint64_t id = loop->id_seed + ++loop->n_ids * 0x9e3779b97f4a7c15u;
     for (size_t i = 0; i < 16; i++, id <<= 4)
         req->id[i] = digits[id >> 60];
@@ -146,7 +146,8 @@ static bool decode_params(struct http_request *req)
     return true;
 }
 
-/* Path, parameters and query, into memory that is reserved at once and stays in place. */
+/* Decodes path, parameters and query into one buffer, which is reserved at once: pointers into
+ * it stay valid. */
 static bool find_route(struct http_request *req, struct str target)
 {
     size_t mark = str_find(target, '?');
@@ -196,7 +197,7 @@ static bool check_reserve(struct http_request *req)
 static void set_allow(struct http_request *req)
 {
     char text[64];
-    /* Full before it would grow; it never is: all the methods are fewer. */
+    /* On the stack, and never grows: the names of all methods fit. */
     struct buf b = { .p = text, .cap = sizeof(text), .max = sizeof(text) };
 
     router_put_methods(&b, req->match.methods);

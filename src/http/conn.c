@@ -12,8 +12,8 @@
  * routes allow it, requests are handed on before those ahead are answered: see pipeline.h.
  *
  * While anything is still to be written, no further request is taken.  Whoever answers
- * from outside (a timer, another thread's message) never re-enters the parser: what can go
- * on is put into the wheel as due and goes on from the loop's next turn.
+ * from outside (a timer, another thread's message) never re-enters the parser: the connection
+ * is marked as due in the wheel, and goes on in the loop's next turn.
  *
  * A close has a reason, which goes to the log if a request, a stream or unsent bytes are
  * lost by it.  Callbacks to handlers and streams are made by on_closed only (or, for a
@@ -140,7 +140,7 @@ static void close_with(struct conn *c, bool is_hard, const char *format, va_list
     assert_owner(&c->loop->owner);
     if (c->state == CONN_CLOSING)
         return;
-    (void)vsnprintf(why, sizeof(why), format, args); /* cutting is fine */
+    (void)vsnprintf(why, sizeof(why), format, args); /* may be truncated */
     log_close(c, str_of(why));
     if (c->tls != NULL)
         secure_count_lost(c);
@@ -174,8 +174,8 @@ void conn_cut(struct conn *c, const char *format, ...)
     va_end(args);
 }
 
-/* Everything is out.  A close now would reset the connection if the peer has sent more
- * than we have read, and with it the answer; so we only shut down our sending side. */
+/* Everything is sent.  A close now would reset the connection, and lose the answer, if the
+ * peer has sent more than we have read; so we only shut down our sending side. */
 static void finish(struct conn *c)
 {
     uv_os_fd_t fd;
@@ -221,7 +221,7 @@ static bool can_parse(const struct conn *c)
            (c->state == CONN_IDLE || c->state == CONN_HEAD || c->state == CONN_BODY);
 }
 
-/* The same, or the bytes after an upgrade. */
+/* May received bytes be parsed, or handed to a stream after an upgrade? */
 static bool can_take(const struct conn *c)
 {
     return can_parse(c) ||
@@ -248,14 +248,14 @@ static bool want_request(struct conn *c)
     return true;
 }
 
-/* Bytes of requests that have to wait. */
+/* Keeps the bytes of requests that have to wait. */
 static void keep_rest(struct conn *c, struct str rest)
 {
     struct http_request *req = c->req;
 
     if (c->state != CONN_IDLE && c->state != CONN_HANDLING && c->state != CONN_HEAD &&
         c->state != CONN_BODY)
-        return; /* no more requests here */
+        return; /* no further request is read on this connection */
     if (req != NULL && !request_keep_rest(req, rest))
         conn_close(c, "out of memory");
 }
@@ -389,7 +389,7 @@ static uint64_t time_allowed(const struct conn *c)
     if (c->n_writes > 0 || (c->state == CONN_STREAM && !c->is_clear))
         return o->write_stall_ms / CONN_PROGRESS_CHECKS;
     if (is_waiting(c) || (c->state == CONN_IDLE && has_line(c)))
-        return 0; /* the next step is ours */
+        return 0; /* no deadline: we act next, not the peer */
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
         if (!c->is_fresh)
@@ -563,7 +563,7 @@ void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_
     wheel_add(&loop->wheel, &c->deadline);
     bool is_secure = !peer->is_unix && loop->server->options.tls_cert != NULL;
     if ((is_secure && !secure_begin(c)) || open_handle(c, fd) != 0) {
-        spares_close(&loop->spares, fd); /* libuv did not take it */
+        spares_close(&loop->spares, fd); /* libuv refused the descriptor */
         conn_close(c, "cannot be opened");
         return;
     }

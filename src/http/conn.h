@@ -28,7 +28,7 @@ enum conn_state {
     CONN_STREAM,   /* the answer goes on */
     CONN_ENDING,   /* the last bytes are on their way out */
     CONN_LINGER,   /* everything is sent; the peer may still be sending */
-    CONN_CLOSING,  /* until libuv has let go */
+    CONN_CLOSING,  /* until libuv has closed the handle */
     CONN_STATE_MAX
 };
 
@@ -62,9 +62,9 @@ struct conn {
     struct http_stream stream; /* while STREAM and its ENDING */
     struct stream_note *note;  /* owned, or NULL */
     void *visitor;             /* owned; see http_visitor */
-    uint32_t sent;             /* bytes that the socket or libuv was given; wraps, as do... */
-    uint32_t taken;    /* ...those that the peer has acknowledged, when last looked at, */
-    uint32_t taken_ms; /* and the time since when there are no more of them */
+    uint32_t sent;             /* bytes given to the socket or to libuv; wraps around */
+    uint32_t taken; /* bytes that the peer had acknowledged at the last check; wraps around */
+    uint32_t taken_ms; /* when `taken` last grew */
     struct peer peer;
     uint16_t n_writes; /* that libuv has and that are not out yet */
     uint8_t state;     /* enum conn_state */
@@ -74,8 +74,8 @@ struct conn {
     bool is_over : 1;    /* accepted above the limit: health routes only */
     bool is_chunked : 1; /* the stream */
     bool is_paused : 1;  /* the stream receives nothing */
-    bool is_clear : 1;   /* the peer has taken all, when last looked at */
-    bool is_stalled : 1; /* the peer took nothing for too long */
+    bool is_clear : 1;   /* the peer had acknowledged all at the last check */
+    bool is_stalled : 1; /* the peer acknowledged nothing for too long */
 };
 
 #define conn_container(ptr, member) container_of(ptr, struct conn, member)
@@ -85,8 +85,8 @@ static inline struct conn *conn_of_deadline(struct wheel_entry *e)
     return conn_container(e, deadline);
 }
 
-/* Takes @fd.  Without memory the connection is closed.  @is_over: it is above
- * the limit, and the loop's reserve has room. */
+/* Owns @fd from here on; closes it when memory runs out.  @is_over: it is above the limit, and
+ * the loop's reserve has room. */
 void conn_open(struct http_loop *loop, int fd, const struct peer *peer, bool is_over);
 
 /* Closes the connection; bytes that libuv still has may be lost.  The reason is logged.  May be
@@ -97,20 +97,20 @@ void conn_cut(struct conn *c, const char *format, ...) __attribute__((format(pri
 
 void conn_move(struct conn *c, enum conn_state to);
 
-/* After anything that changed its state or its writes, and outside of conn_take: reads or
- * not, sets the deadline. */
+/* Starts or stops reading, and sets the deadline.  To be called outside of conn_take after
+ * anything that changed its state or its writes. */
 void conn_settle(struct conn *c);
 
-/* Sets the deadline of its state, unless that was done. */
+/* Sets the deadline of its state, unless it is set. */
 void conn_set_deadline(struct conn *c);
-/* Its deadline has come. */
+/* Handles its deadline, which has come. */
 void conn_due(struct conn *c);
-/* Closes it if nothing is going on. */
+/* Closes it if it has no request and no stream. */
 void conn_drain(struct conn *c);
 /* The oldest of the reserve from which no request is being served; NULL when there is none. */
 struct conn *conn_silent(const struct http_loop *loop);
 
-/* Plain bytes have come. */
+/* Takes bytes that were received, decrypted if it has TLS. */
 void conn_received(struct conn *c, struct str bytes);
 
 /* Forgets its request. */
@@ -130,14 +130,14 @@ bool conn_write(struct conn *c, struct str a, struct str b);
 
 /* Bytes that the peer has not acknowledged. */
 size_t conn_unsent(const struct conn *c);
-/* So many bytes are about to be given to the socket or to libuv. */
+/* Counts bytes that are about to be given to the socket or to libuv. */
 void conn_count_sent(struct conn *c, size_t bytes);
-/* libuv has taken one more write. */
+/* Counts a write that libuv has accepted. */
 void conn_count_write(struct conn *c);
 
-enum { CONN_PROGRESS_CHECKS = 8 }; /* in the time that a peer may take nothing */
-/* Has the peer taken anything since the last check?  Cuts it off if it took nothing for too
- * long. */
+enum { CONN_PROGRESS_CHECKS = 8 }; /* per write_stall_ms */
+/* Has the peer acknowledged anything since the last check?  Cuts it off after write_stall_ms
+ * without progress. */
 void conn_check_progress(struct conn *c);
 
 #endif

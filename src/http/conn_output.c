@@ -1,4 +1,4 @@
-/* What a connection sends, and whether the peer takes it.
+/* What a connection sends, and how much of it the peer acknowledges.
  *
  * Bytes are offered to the socket at once; what it does not take is copied and left to libuv.
  * Answers that are given while a read is being handled gather in the loop's cork and go out
@@ -136,9 +136,9 @@ size_t conn_unsent(const struct conn *c)
     return n;
 }
 
-/* Has the peer taken anything since the last check?  Small writes go out at once also to a peer
- * that has vanished: the kernel keeps them, and gives up after a quarter of an hour.  So we
- * check while anything is unacknowledged, whether libuv has it or the kernel. */
+/* Small writes succeed even when the peer has vanished: the kernel buffers them, and gives up
+ * after a quarter of an hour.  So we check while anything is unacknowledged, in libuv's queue
+ * or in the kernel's. */
 void conn_check_progress(struct conn *c)
 {
     unsigned stall_ms = http_server_limits(c->loop->server)->write_stall_ms;

@@ -13,7 +13,7 @@ struct loop_counts {
     struct counter inflight;
     struct counter handshakes, handshakes_failed; /* of TLS */
     size_t n_routes;
-    struct http_route_counts *routes; /* owned; and one more, for what no route is found for */
+    struct http_route_counts *routes; /* owned; n_routes, and one for requests without one */
 };
 
 /* ERR_NOMEM. */
@@ -21,7 +21,7 @@ MUST_CHECK int loop_counts_init(struct loop_counts *counts, const struct http_ro
 void loop_counts_done(struct loop_counts *counts);
 
 void loop_count_answer(const struct http_request *req, uint64_t us);
-/* The answer goes on: it has no duration. */
+/* Counts a request that became a stream, which has no duration. */
 void loop_count_stream(const struct http_request *req);
 
 #endif

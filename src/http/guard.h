@@ -2,8 +2,8 @@
  *
  * A page of a stranger can make its visitor's browser send requests to any address that
  * the visitor reaches, loopback too.  The browser says in Host which name it asked for and
- * in Origin where the page came from; other programs can send any value: authentication is for
- * them. */
+ * in Origin where the page came from.  Programs that are not browsers can send any value:
+ * authentication keeps them out. */
 #ifndef HTTP_GUARD_H
 #define HTTP_GUARD_H
 

@@ -123,8 +123,8 @@ static bool are_plain(const char *p)
     return ((((bytes - 0x20 * ones) & ~bytes) | ((deleted - ones) & ~deleted)) & high) == 0;
 }
 
-/* Most bytes: the inside of a line.  The first one that is not, or that makes the request line
- * too long, is left to take_byte(). */
+/* The fast path for the inside of a line, which most bytes are.  Stops before the first byte
+ * that is not, or that makes the request line too long: take_byte() handles it. */
 static size_t take_plain(struct head *h, struct str in)
 {
     size_t i = 0;

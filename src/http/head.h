@@ -2,7 +2,7 @@
  *
  * llhttp forgives some of what we do not (line feeds and blanks before and inside the
  * request line, other protocols' names), and it does not say where the head ends.  This
- * looks at the same bytes first: two readers that must agree. */
+ * checks the same bytes first; when the two disagree, the request is refused. */
 #ifndef HTTP_HEAD_H
 #define HTTP_HEAD_H
 

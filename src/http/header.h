@@ -9,13 +9,13 @@
 bool header_eq(struct str a, struct str b);
 #define header_is(s, literal) header_eq((s), STR(literal))
 
-/* Is @word among the items of a list with commas, whatever its parameters and its case? */
+/* Is @word an item of a comma-separated list?  Case and parameters are ignored. */
 bool header_lists(struct str list, struct str word);
 
 /* A name as RFC 9110 allows it (token). */
 bool header_name_valid(struct str name);
 
-/* The token of "Bearer <token>", in any spelling of that word; absent when it is not that. */
+/* The token of "Bearer <token>" ("bearer" too); absent when the value has another form. */
 struct str header_bearer(struct str value);
 /* The value of one of the cookies; absent when it is not there. */
 struct str header_cookie(struct str value, struct str name);

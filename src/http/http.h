@@ -22,7 +22,7 @@ struct error;
 struct http_loop;    /* one event loop of the server */
 struct http_request; /* one request, until it is answered */
 struct http_server;
-struct http_stream; /* a response without an end that is known: SSE, for example */
+struct http_stream; /* a response whose length is not known, such as SSE */
 
 /* --- routes ------------------------------------------------------------------------- */
 
@@ -30,11 +30,10 @@ struct http_stream; /* a response without an end that is known: SSE, for example
 typedef void http_handler(struct http_request *req);
 
 enum {
-    HTTP_ROUTE_PROBLEM = 1 << 0, /* errors as RFC 9457 problems instead of {"detail"} */
-    HTTP_ROUTE_HEALTH = 1 << 1,  /* answered also when connections are at their limit */
-    HTTP_ROUTE_STREAM = 1 << 2,  /* so is this: its handler asks http_is_over() and answers with
-                                  * an explanation
-                                  */
+    HTTP_ROUTE_PROBLEM = 1 << 0,  /* errors as RFC 9457 problems instead of {"detail"} */
+    HTTP_ROUTE_HEALTH = 1 << 1,   /* answered also when connections are at their limit */
+    HTTP_ROUTE_STREAM = 1 << 2,   /* also called then: its handler checks http_is_over() and
+                                   * explains the refusal */
     HTTP_ROUTE_PIPELINE = 1 << 3, /* the connection's next request need not wait for the answer;
                                    * not for routes that stream */
 };
@@ -47,12 +46,12 @@ struct http_route {
     http_handler *handler;
     unsigned body; /* which of max_body */
     unsigned flags;
-    unsigned access; /* what it asks of its caller, for `admit`; 0 is refused where there is one
+    unsigned access; /* what `admit` requires of the caller; 0 is an error if there is `admit`
                       */
 };
 
 struct http_options {
-    /* A numeric address, a Unix socket's path, or both; without either it is 127.0.0.1. */
+    /* A numeric address, a Unix socket's path, or both; neither means 127.0.0.1. */
     const char *host;
     uint16_t port; /* 0: any free one, see http_server_port */
     const char *unix_path;
@@ -65,8 +64,8 @@ struct http_options {
     /* Called on each loop's thread after its start and before its end. */
     void (*loop_start)(struct http_loop *loop, void *arg);
     void (*loop_stop)(struct http_loop *loop, void *arg);
-    /* Called when a request's route is known and before any of its body is read: true to let
-     * it go on, else it has answered.  NULL: everyone may do everything. */
+    /* Called when a request's route is known and before any of its body is read.  Returns true
+     * to let the request go on; false when it has answered.  NULL: every request goes on. */
     bool (*admit)(struct http_request *req, const struct http_route *route, void *arg);
     /* Releases what http_set_visitor() gave to a connection. */
     void (*visitor_free)(void *visitor);
@@ -96,8 +95,8 @@ MUST_CHECK int http_server_new(const struct http_options *options,
 MUST_CHECK int http_server_start(struct http_server *s, struct error *err);
 /* 0: only a Unix socket. */
 uint16_t http_server_port(const struct http_server *s);
-/* Reads certificate and key again, for connections to come; those that are there keep theirs.
- * When they cannot be read, the old ones stay.  From any thread; only with tls_cert. */
+/* Reads certificate and key again, for new connections; open ones keep theirs.  When they
+ * cannot be read, the old ones stay.  From any thread; only with tls_cert. */
 MUST_CHECK int http_server_renew(struct http_server *s, struct error *err);
 /* From the thread that started it, while it runs: takes hosts, origins, max_body,
  * body_min_rate, head_ms, idle_ms, write_stall_ms and the log's form of @options, and nothing
@@ -160,19 +159,19 @@ bool http_header_at(const struct http_request *req,
 struct str http_header(const struct http_request *req, const char *name);
 struct str http_body(const struct http_request *req);
 bool http_is_10(const struct http_request *req); /* HTTP/1.0: no chunks */
-/* The connection is above the limit of connections: be brief. */
+/* The connection is above the limit of connections: answer at once and do not stream. */
 bool http_is_over(const struct http_request *req);
 /* Identity for log lines and the X-Request-Id answer header. */
 struct str http_request_id(const struct http_request *req);
 
 bool http_is_tls(const struct http_request *req);
-/* It wants to go on in another protocol on this connection; see http_upgrade. */
+/* It asks for another protocol on this connection (Upgrade); see http_upgrade. */
 bool http_asks_upgrade(const struct http_request *req);
-/* GET or HEAD, which change nothing unless their handler says so. */
+/* GET or HEAD.  A handler of these that changes something asks http_page_may_act(). */
 bool http_is_safe(const struct http_request *req);
 /* The page that sends it, as its browser says (Origin, Sec-Fetch-Site). */
 enum http_page {
-    HTTP_PAGE_UNKNOWN, /* it says nothing: no browser, or a navigation */
+    HTTP_PAGE_UNKNOWN, /* neither header: no browser, or a navigation */
     HTTP_PAGE_TRUSTED, /* ours, or of an origin that is listed */
     HTTP_PAGE_OTHER,
 };
@@ -181,14 +180,14 @@ enum http_page http_page(const struct http_request *req);
  * and for upgrades; a handler of GET that changes something asks it too. */
 bool http_page_may_act(const struct http_request *req);
 
-/* Whom `admit` has recognised: kept with the connection from request to request, so that the
- * next one need not be looked at as closely.  NULL: nobody yet, or the connection is gone. */
+/* The caller that `admit` has authenticated, kept with the connection so that its next requests
+ * are cheaper to check.  NULL: none yet, or the connection is gone. */
 void *http_visitor(const struct http_request *req);
 void http_set_visitor(struct http_request *req, void *visitor);
 
-/* For handlers that answer later: @gone is called (once, instead of any answer being
- * possible) when the connection closes before; a peer that ends its sending side counts as
- * gone.  Without it a late answer to nobody is dropped.  @data is theirs. */
+/* For handlers that answer later: @gone is called once, with @data, when the connection closes
+ * before the answer; no answer is possible then.  A peer that ends its sending
+ * side counts as gone.  Without @gone, an answer that comes too late is dropped. */
 void http_on_gone(struct http_request *req,
                   void (*gone)(struct http_request *req, void *data),
                   void *data);
@@ -246,7 +245,7 @@ bool http_stream_send(struct http_stream *st, const char *p, size_t n);
 enum { HTTP_STREAM_PIECES = 64 }; /* the most of them */
 bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, unsigned n);
 
-/* Receives nothing for a while, or goes on. */
+/* Pauses or resumes receiving. */
 void http_stream_pause(struct http_stream *st, bool is_paused);
 /* Bytes that the peer has not acknowledged. */
 size_t http_stream_unsent(const struct http_stream *st);
@@ -256,7 +255,7 @@ void http_stream_end(struct http_stream *st);
 /* Cuts the connection hard (RST), so that no client takes it for a clean end. */
 void http_stream_cut(struct http_stream *st, const char *reason);
 
-/* For `closed`: it was cut because the peer took nothing for too long. */
+/* For `closed`: it was cut because the peer acknowledged nothing for too long. */
 bool http_stream_is_stalled(const struct http_stream *st);
 bool http_stream_is_chunked(const struct http_stream *st);
 

@@ -10,8 +10,8 @@
  *
  * Without descriptors one of the loop's spare ones is given up for the connection, which
  * is then one of the reserve.  When the reserve is full or the spares run out, its oldest
- * connection that has asked for nothing makes room, so that nobody holds the reserve by
- * being silent; if there is none such, the new one gets 503. */
+ * connection that has sent no request is closed, so that silent clients cannot hold the
+ * reserve; if there is none such, the new one gets 503. */
 #include "http/listener.h"
 
 #include "base/json.h"
@@ -40,13 +40,13 @@ static const char refusal[] = "HTTP/1.1 503 Service Unavailable\r\n"
                               "\r\n" REFUSAL_BODY;
 _Static_assert(sizeof(REFUSAL_BODY) - 1 == 103, "the length above");
 
-/* Says no and closes.  What the peer has sent is read first where it can be: unread bytes
- * would make the kernel reset the connection, and the answer with it. */
+/* Answers 503 and closes.  What the peer has sent is read first, as far as it is there: unread
+ * bytes would make the kernel reset the connection, and the answer would be lost. */
 static void refuse(struct http_loop *loop, int fd, bool is_secure)
 {
     char bytes[4096];
 
-    if (!is_secure) /* over TLS nothing can be said before the handshake */
+    if (!is_secure) /* over TLS nothing can be sent before the handshake */
         (void)send(fd, refusal, sizeof(refusal) - 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* if it can
                                                                                     */
     (void)shutdown(fd, SHUT_WR);
@@ -72,7 +72,7 @@ static void read_peer(const struct sockaddr_storage *address, struct peer *ret)
     }
 }
 
-/* A connection of the reserve goes, and its descriptor with it. */
+/* Closes a connection of the reserve, which frees its descriptor. */
 static bool make_room(struct http_loop *loop)
 {
     struct conn *c = conn_silent(loop);
@@ -80,7 +80,7 @@ static bool make_room(struct http_loop *loop)
     if (c == NULL)
         return false;
     if (c->tls == NULL && c->state != CONN_LINGER)
-        (void)conn_write(c, STR(refusal), STR_NONE); /* if it can */
+        (void)conn_write(c, STR(refusal), STR_NONE); /* best effort */
     conn_close(c, "another one needed its place");
     return true;
 }
@@ -118,7 +118,7 @@ static bool is_shortage(int error)
            error == UV_ENOMEM;
 }
 
-/* The listener would stay readable and the loop would spin: try again at the next tick. */
+/* Stops polling until the next tick: the listener stays readable, and the loop would spin. */
 static void rest(struct listener *l)
 {
     l->is_resting = true;
@@ -131,7 +131,7 @@ static void accept_with_spare(struct listener *l)
     struct spares *spares = &l->loop->spares;
     struct sockaddr_storage from;
 
-    if (spares->n <= 1) /* the last one only ever says 503 */
+    if (spares->n <= 1) /* the last one is only used to answer 503 */
         (void)make_room(l->loop);
     bool has_spare = spares->n > 0;
     int fd = spares_accept(spares, l->fd, has_spare, &from);
@@ -154,14 +154,14 @@ static void accept_some(struct listener *l, int most)
             accept_with_spare(l);
         else if (fd == UV_EAGAIN)
             return;
-        /* else: one that is gone already, or a signal; there may be more */
+        /* else: the peer has left already, or a signal came; there may be more */
     }
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)events;
-    (void)status; /* accept says it better */
+    (void)status; /* accept() reports the error */
     accept_some(poll->data, PER_TURN);
 }
 
@@ -201,5 +201,5 @@ void listener_retry(struct listener *l)
     if (!l->is_open || !l->is_resting)
         return;
     l->is_resting = false;
-    (void)uv_poll_start(&l->poll, UV_READABLE, on_readable); /* as it did before */
+    (void)uv_poll_start(&l->poll, UV_READABLE, on_readable); /* succeeded before, too */
 }

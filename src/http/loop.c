@@ -262,7 +262,7 @@ static void run(void *arg)
     sigset_t pipe_signal;
 
     (void)snprintf(name, sizeof(name), "http-%u", loop->index % 1000000u); /* fits */
-    (void)pthread_setname_np(pthread_self(), name);                        /* for people only */
+    (void)pthread_setname_np(pthread_self(), name); /* best effort, for debuggers */
     /* libuv writes with write(), which signals a reset connection. */
     (void)sigemptyset(&pipe_signal);
     (void)sigaddset(&pipe_signal, SIGPIPE);

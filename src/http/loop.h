@@ -92,12 +92,12 @@ void loop_done(struct http_loop *loop);
 
 void loop_arm(struct http_loop *loop, struct wheel_entry *e, uint64_t in_ms);
 void loop_hurry(struct http_loop *loop, struct wheel_entry *e);
-/* The tick is wanted also without a deadline: a listener rests. */
+/* Runs the tick even if no deadline is set, for a listener that rests. */
 void loop_want_tick(struct http_loop *loop);
 
 /* --- the rest ----------------------------------------------------------------------- */
 
-/* Now, as exact as the loop's own clock. */
+/* The time of day, as exact as the loop's own clock. */
 const struct date *loop_date(struct http_loop *loop);
 /* Does it write an access log? */
 bool loop_logs(const struct http_loop *loop);

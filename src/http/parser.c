@@ -19,7 +19,7 @@ enum {
     CHUNK_OVERHEAD = 8, /* bytes on the wire per byte of a chunked body */
 };
 
-/* So that sums and products do not overflow. */
+/* Small enough that sums and products do not overflow. */
 #define MAX_BODY ((size_t)1 << 48)
 
 /* --- llhttp's callbacks ------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static int on_headers_complete(llhttp_t *l)
     p->head_done = true;
     p->is_chunked = (l->flags & F_CHUNKED) != 0;
     p->length = p->is_chunked ? 0 : l->content_length;
-    l->upgrade = 0; /* we do not switch: the request is handled without it */
+    l->upgrade = 0; /* llhttp must not stop parsing: handlers decide about upgrades */
     return 0;
 }
 
@@ -229,7 +229,7 @@ static size_t feed_head(struct parser *p, struct str in)
     size_t n = head_scan(&p->scan, in);
     p->head_bytes += n;
     if (p->scan.state == HEAD_BAD) {
-        /* What was good is read all the same, so that the log can name the target. */
+        /* Parse the valid part all the same, so that the log can name the target. */
         (void)llhttp_execute(&p->llhttp, in.p, n - 1);
         fail(p, p->scan.status, p->scan.problem);
         return n;
@@ -249,7 +249,7 @@ static size_t feed_head(struct parser *p, struct str in)
 
 /* --- the body ----------------------------------------------------------------------- */
 
-/* How much may come on the wire, whatever it is: chunk sizes, too, can be made long. */
+/* How many bytes the body may take on the wire; a sender can pad chunk sizes, too. */
 static size_t body_allowance(const struct parser *p)
 {
     return p->is_chunked ? p->max_head + CHUNK_OVERHEAD * p->max_body : (size_t)p->length;

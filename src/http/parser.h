@@ -1,4 +1,4 @@
-/* From bytes to one request: llhttp, with what it leaves open decided here.  No sockets.
+/* From bytes to one request: llhttp, and stricter rules on top of it.  No sockets.
  *
  *     parser_feed ... HEAD -> ASK        look at the head, then
  *     parser_accept   ASK -> BODY or DONE

@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-/* Not inet_ntop: this is made for every line of the log. */
+/* Faster than inet_ntop: it is called for every line of the log. */
 static void put_ip4(struct buf *b, const uint8_t address[4])
 {
     for (int i = 0; i < 4; i++) {

@@ -57,7 +57,7 @@ bool pipeline_pass(struct conn *c)
 
     new = pipeline_can_pass(c) ? request_new(c) : NULL;
     if (new == NULL)
-        return false; /* it waits for its turn instead */
+        return false; /* the next request waits for the answer */
     new->line = old->line;
     old->line = (struct pipeline){ 0 };
     push(&new->line, old);
@@ -66,7 +66,7 @@ bool pipeline_pass(struct conn *c)
     return true;
 }
 
-/* Without a body that we would have to ask for: that would overtake the answers ahead. */
+/* Not with `Expect`: "100 Continue" would overtake the answers ahead. */
 static bool takes_part(struct http_request *req)
 {
     struct router_match match = { 0 };
@@ -85,7 +85,7 @@ bool pipeline_lets(struct http_request *req)
 
     if (req->line.n == 0 || state == PARSER_HEAD || state == PARSER_BODY)
         return true;
-    /* Once its head was let through, its end is, too. */
+    /* A request whose head was let through is let through to its end. */
     req->waits = state == PARSER_BAD || (state == PARSER_ASK && !takes_part(req));
     return !req->waits;
 }

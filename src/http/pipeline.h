@@ -21,25 +21,25 @@ struct pipeline {
     unsigned n;
 };
 
-/* More has been received: may it be looked at before the newest request is answered? */
+/* May the next request be parsed before the newest one is answered? */
 bool pipeline_can_pass(const struct conn *c);
-/* If so, that request stands in line, and a new one is the newest. */
+/* If so, puts the newest request into the line and makes a new one; else returns false. */
 bool pipeline_pass(struct conn *c);
-/* What the parser has found about the newest request may be acted on. */
+/* May the newest request be handled now, before the line is gone?  If not, it waits. */
 bool pipeline_lets(struct http_request *req);
 /* The newest request waits for the line, and the line is gone. */
 bool pipeline_is_free(const struct conn *c);
 
 /* The answer of @req has to wait for others, or leaves with them. */
 bool pipeline_has(const struct http_request *req);
-/* Answers can leave. */
+/* Can answers be sent? */
 bool pipeline_is_ready(const struct conn *c);
-/* Sends them. */
+/* Sends those that can be sent. */
 void pipeline_send(struct conn *c);
 
-/* The connection closes: the lost ones go to the log; */
+/* The connection closes: logs the requests that are lost. */
 void pipeline_log(struct conn *c, struct str why);
-/* and then all are told. */
+/* After that: tells the handlers of all requests in the line. */
 void pipeline_leave(struct conn *c);
 
 #endif

@@ -249,11 +249,11 @@ void request_finish(struct http_request *req)
     struct conn *c = req->conn;
 
     if (c->state == CONN_CLOSING)
-        return; /* request_leave will have it */
+        return; /* request_leave takes care of it */
     c->is_fresh = false;
     if (pipeline_has(req)) {
         if (req == c->req && c->state != CONN_HANDLING)
-            conn_move(c, CONN_HANDLING); /* refused, and answered in its turn */
+            conn_move(c, CONN_HANDLING); /* refused; its answer is sent in its turn */
         if (c->loop->corked != c)
             conn_settle(c);
         return;

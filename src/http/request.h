@@ -59,7 +59,7 @@ void request_release(struct http_request *req);
 /* Frees all requests that the loop still has, at its end. */
 void requests_free(struct http_loop *loop);
 
-/* Its first byte has come. */
+/* Starts it: its first byte has come. */
 void request_begin(struct http_request *req);
 /* Acts on what the parser has found: checks a head, calls the handler, refuses. */
 void request_advance(struct http_request *req);
@@ -81,8 +81,8 @@ void request_log(struct http_request *req, struct str why);
 
 /* --- check.c ------------------------------------------------------------------------ */
 
-/* Path and query of its target, and the host that it names: that of a URL in the target's place
- * (which all servers take, RFC 9112 3.2.2), else the header's. */
+/* Path and query of its target, and the host that it names.  A target that is a whole URL
+ * (absolute form, RFC 9112 3.2.2) has its own host; else it is the header's. */
 struct str request_target(const struct http_request *req, struct str *ret_host);
 /* The head is complete: answers, or lets the body come. */
 void request_check(struct http_request *req);
@@ -92,7 +92,7 @@ void request_refuse(struct http_request *req, int status, const char *format, ..
 
 /* --- respond.c ---------------------------------------------------------------------- */
 
-/* True when an answer can be given; takes an orphan away otherwise. */
+/* True when an answer can be given; frees an orphan otherwise. */
 bool respond_begin(struct http_request *req);
 /* Status line and headers, up to the blank line; @length is -1 for none. */
 void respond_put_head(struct http_request *req, int status, const char *type, int64_t length);

@@ -39,7 +39,7 @@ void respond_put_head(struct http_request *req, int status, const char *type, in
     struct http_loop *loop = req->loop;
     struct buf *b = respond_out(req);
 
-    if (loop->is_draining && req->conn->req == req) /* others may still be answered */
+    if (loop->is_draining && req->conn->req == req) /* unless later ones wait */
         req->keep_alive = false;
     buf_lit(b, "HTTP/1.1 ");
     buf_i64(b, status);
@@ -151,10 +151,10 @@ void respond_error(struct http_request *req, int status, const char *format, va_
 {
     struct buf *b = &req->loop->text;
     char text[512];
-    /* Where no route says otherwise, a problem: it has the detail, too. */
+    /* A problem document unless the route has another form; it has `detail`, too. */
     bool is_problem = req->match.methods == 0 || (req->match.flags & HTTP_ROUTE_PROBLEM) != 0;
 
-    (void)vsnprintf(text, sizeof(text), format, args); /* cutting is fine */
+    (void)vsnprintf(text, sizeof(text), format, args); /* may be truncated */
     struct str detail = str_of(text);
     detail = str_head(detail, utf8_valid(detail));
     buf_clear(b);
@@ -163,7 +163,7 @@ void respond_error(struct http_request *req, int status, const char *format, va_
     else
         put_detail(b, detail);
     if (b->error != 0)
-        buf_clear(b); /* the status alone, then */
+        buf_clear(b); /* out of memory: only the status is sent */
     http_respond(req, status, is_problem ? "application/problem+json" : "application/json",
                  buf_text(b));
 }

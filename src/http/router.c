@@ -1,9 +1,9 @@
 /* Routes.
  *
  * Each pattern is cut into segments once.  The table is sorted by how exact the patterns
- * are, so the first one that fits and has the method is the right one; all that fit say
- * which methods the path knows.  Some dozens of routes: most are passed over by comparing
- * one number (how many segments), so there is no tree. */
+ * are, so the first one that fits and has the method is the right one; all that fit together
+ * give the methods of the path (for 405 and OPTIONS).  There are some dozens of routes, and
+ * most are skipped by comparing one number (how many segments), so there is no tree. */
 #include "http/router.h"
 
 #include "base/error.h"

@@ -20,7 +20,7 @@ enum {
 
 struct router_match {
     const struct http_route *route; /* NULL: see methods */
-    unsigned methods;               /* what the path knows, as bits; 0: no such path */
+    unsigned methods;               /* methods of the path, as bits; 0: no such path */
     unsigned flags;                 /* of a route of that path */
     size_t n_params;
     struct str names[ROUTER_MAX_PARAMS];  /* of the route's pattern */

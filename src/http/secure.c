@@ -55,7 +55,7 @@ static const char not_tls[] = "HTTP/1.1 400 Bad Request\r\n"
 static void fail(struct conn *c, int err)
 {
     if (err == ERR_SYNTAX)
-        (void)conn_write(c, str_make(not_tls, sizeof(not_tls) - 1), STR_NONE); /* if it can */
+        (void)conn_write(c, str_make(not_tls, sizeof(not_tls) - 1), STR_NONE); /* best effort */
     if (err == ERR_CLOSED)
         conn_close(c, "the peer closed the connection");
     else
@@ -164,7 +164,7 @@ static void send_later(struct conn *c, struct str rest, const uv_buf_t *left, un
     conn_settle(c);
 }
 
-/* Seals about a slice of @pieces and says how many are left of them; -1: it is cut. */
+/* Seals about a slice of @pieces; returns how many are left of them, or -1 if it is cut. */
 static int seal_slice(struct conn *c, uv_buf_t *pieces, unsigned n)
 {
     size_t room = SLICE_BYTES;

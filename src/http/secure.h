@@ -19,7 +19,7 @@ void secure_take(struct conn *c, struct str sealed);
 bool secure_write(struct conn *c, struct str a, struct str b);
 /* As http_stream_send_pieces; @pieces may be changed. */
 bool secure_send(struct conn *c, uv_buf_t *pieces, unsigned n);
-/* Tells the peer that nothing follows, if that can be said at once. */
+/* Sends close_notify, if the socket takes it at once. */
 void secure_end(struct conn *c);
 
 #endif

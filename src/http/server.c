@@ -69,7 +69,7 @@ static int copy_texts(struct http_options *o)
     const char **texts[] = { &o->host, &o->unix_path, &o->tls_cert, &o->tls_key };
     bool ok = true;
 
-    o->hosts = o->origins = NULL; /* the limits have them */
+    o->hosts = o->origins = NULL; /* struct http_limits has copies */
     if (o->host == NULL && o->unix_path == NULL)
         o->host = "127.0.0.1";
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -81,7 +81,7 @@ static int copy_texts(struct http_options *o)
     return ok ? 0 : ERR_NOMEM;
 }
 
-/* So many that accept() does not run out of descriptors first. */
+/* At most as many connections as there are descriptors for. */
 static unsigned connection_limit(unsigned wanted)
 {
     struct rlimit limit;
@@ -345,7 +345,7 @@ static int bind_unix(struct http_server *s, int *ret, struct error *err)
     int error = try_bind(&to, false, true, ret);
     if (error == EADDRINUSE && remove_dead_socket(&to))
         error = try_bind(&to, false, true, ret);
-    /* What the umask took away. */
+    /* The umask may have removed permissions: set them. */
     if (error == 0 && to.mode != 0 && chmod(path, to.mode) != 0) {
         error = errno;
         close_fd(*ret);

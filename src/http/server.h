@@ -41,7 +41,7 @@ struct http_server {
     bool has_unix;
 };
 
-/* As they are now; good until the server's end. */
+/* The current limits; valid until the server's end. */
 static inline const struct http_limits *http_server_limits(const struct http_server *s)
 {
     return atomic_load_explicit(&s->limits, memory_order_acquire);

@@ -49,7 +49,7 @@ int spares_accept(struct spares *s, int listener, bool lends, struct sockaddr_st
     return result;
 }
 
-/* Only this thread changes the number, so both see the same. */
+/* Only this thread changes s->n, so spares_after_close sees the same. */
 void spares_before_close(struct spares *s)
 {
     if (s->n < SPARES)

@@ -115,7 +115,7 @@ static bool send_upgrade_head(struct http_request *req, struct str protocol)
     size_t from = b->n;
 
     req->status = 101;
-    req->keep_alive = true; /* Connection says something else here */
+    req->keep_alive = true; /* no "Connection: close": it is "Upgrade" below */
     respond_put_head(req, 101, NULL, -1);
     header_put(b, STR("Connection"), STR("Upgrade"));
     header_put(b, STR("Upgrade"), protocol);
@@ -139,7 +139,7 @@ static struct http_stream *begin(struct http_request *req,
     c->stream = (struct http_stream){ events, data };
     c->note = make_note(req);
     loop_count_stream(req);
-    http_set_visitor(req, NULL); /* nothing else is asked here */
+    http_set_visitor(req, NULL); /* no further request comes on this connection */
     req->is_logged = true;       /* the stream will be */
     conn_move(c, CONN_STREAM);
     respond_end(req);

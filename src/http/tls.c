@@ -117,7 +117,7 @@ static bool set_up(SSL_CTX *ctx)
 {
     (void)SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
-    (void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* tickets do it */
+    (void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* we use tickets */
     SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
     SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
     return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
@@ -126,7 +126,7 @@ static bool set_up(SSL_CTX *ctx)
 
 static int refuse_file(const char *what, const char *path, struct error *err)
 {
-    unsigned long code = ERR_peek_error(); /* the first is the cause */
+    unsigned long code = ERR_peek_error(); /* the first error is the cause */
     const char *why =
         ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code);
 
@@ -254,7 +254,7 @@ static int verdict(struct tls *t, int result)
     if (t->out->error != 0 || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE)
         return ERR_NOMEM;
     (void)snprintf(t->problem, sizeof(t->problem), "TLS: %s",
-                   why != NULL ? why : "broken"); /* cutting is fine */
+                   why != NULL ? why : "broken"); /* may be truncated */
     return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST
                ? ERR_SYNTAX
                : ERR_REFUSED;

@@ -27,9 +27,9 @@ int64_t tls_identity_expiry(const struct tls_identity *id);
 MUST_CHECK int tls_new(struct tls_identity *id, struct tls **ret);
 void tls_free(struct tls *t);
 
-/* Takes all of @in: appends what it says to @plain, and what has to be sent in answer (the
- * handshake, an alert) to @sealed.  ERR_CLOSED: the peer has said that it is done; ERR_SYNTAX:
- * it speaks HTTP without TLS; ERR_REFUSED: anything else that is wrong; ERR_NOMEM. */
+/* Takes all of @in: appends the decrypted bytes to @plain, and what has to be sent in answer
+ * (the handshake, an alert) to @sealed.  ERR_CLOSED: the peer has sent close_notify;
+ * ERR_SYNTAX: it speaks HTTP without TLS; ERR_REFUSED: any other TLS error; ERR_NOMEM. */
 MUST_CHECK int tls_open(struct tls *t, struct str in, struct buf *plain, struct buf *sealed);
 /* The handshake has begun, and is not over. */
 bool tls_is_waiting(const struct tls *t);
@@ -37,7 +37,7 @@ bool tls_is_waiting(const struct tls *t);
 bool tls_is_ready(const struct tls *t);
 /* Appends @plain to @sealed.  Only when it is ready.  ERR_REFUSED, ERR_NOMEM. */
 MUST_CHECK int tls_seal(struct tls *t, struct str plain, struct buf *sealed);
-/* Says that nothing follows. */
+/* Appends close_notify to @sealed. */
 void tls_end(struct tls *t, struct buf *sealed);
 
 /* What was wrong, for the log. */

@@ -2,7 +2,7 @@
  *
  * Setting, moving and dropping a deadline is a few pointer writes, and a tick looks only at
  * the entries of its own list, however many others there are.  Entries without a deadline
- * are parked, so every entry is in exactly one list and can be walked to.
+ * are parked, so every entry is in exactly one list, and wheel_each finds it.
  *
  * The wheel has no callbacks: entries that are due are moved to a list.  Time is the
  * caller's, in milliseconds. */

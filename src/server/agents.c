@@ -183,9 +183,8 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
     log_end(&out);
 }
 
-/* The mark of our processes: the database's, which only one server of the machine uses at a
- * time.  Processes that an earlier server has left behind are killed first.
- */
+/* Kills processes that an earlier server has left behind.  All our processes carry a mark: the
+ * id of the database, which only one server of the machine uses at a time. */
 static void sweep(struct server *s)
 {
     if (store_identity(s->store, s->mark, NULL) != 0)
@@ -200,7 +199,7 @@ int server_start_agents(struct server *s, struct error *err)
     struct redis_url redis = { .port = 0 };
 
     if (url != NULL && redis_url_parse(str_of(url), &redis, err) != 0)
-        return ERR_SYNTAX; /* it was good when it was read */
+        return ERR_SYNTAX; /* not reached: it was checked when it was read */
     if (s->n_exec > 0)
         sweep(s);
     struct exec_options options = { .agents = s->exec_agents,
@@ -228,15 +227,15 @@ int server_start_agents(struct server *s, struct error *err)
     return code == 0 && s->arq != NULL ? arq_server_start(s->arq, err) : code;
 }
 
-/* Where our processes find us: the socket of this machine alone where the other one has TLS,
- * whose certificate is for other names. */
+/* The address under which our processes reach us.  With TLS it is the Unix socket, if there is
+ * one: the certificate is for other names. */
 static void put_address(const struct server *s, char *ret, size_t n)
 {
     const struct server_config *c = s->now->config;
     const char *host = c->address.host;
 
     if (host[0] == '\0' || (c->tls_cert != NULL && c->address.unix_path[0] != '\0')) {
-        char *path = realpath(c->address.unix_path, NULL); /* a process may be elsewhere */
+        char *path = realpath(c->address.unix_path, NULL); /* a process may have another cwd */
 
         (void)snprintf(ret, n, "unix:%s", path != NULL ? path : c->address.unix_path);
         free(path);

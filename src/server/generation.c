@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is fed from a channel is on it already. */
+/* Jobs that are fed from a channel are on it already: they are not published again. */
 static bool is_published(const struct server_config *c, const struct config_agent *a)
 {
     bool echoes = agent_kinds[a->kind].has_channel && c->redis_subscribe &&

@@ -17,7 +17,7 @@ static void write_log(const struct buf *line)
     struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
 
     if (line->error == 0 && poll(&room, 1, 0) == 1)
-        (void)!write(STDERR_FILENO, line->p, line->n); /* it is not worth more */
+        (void)!write(STDERR_FILENO, line->p, line->n); /* best effort */
 }
 
 int64_t log_now(void *arg)

@@ -25,7 +25,7 @@ void notify(const char *lines)
     /* Best effort: the service manager may not listen. */
     (void)sendto(fd, lines, strlen(lines), MSG_NOSIGNAL, (const struct sockaddr *)&to,
                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
-    (void)close(fd); /* a socket's close reports nothing that could be mended */
+    (void)close(fd); /* an error of close() cannot be handled */
 }
 
 int64_t notify_watchdog_ms(void)

@@ -64,7 +64,7 @@ static void on_suspected(void *arg, struct str job, bool set_aside, struct str w
     log_end(&out);
 }
 
-/* The server works without it; then a job that crashes the server is not found. */
+/* Best effort: without it, a job that crashes the server is not identified. */
 static void open_breadcrumb(struct server *s)
 {
     struct error err;

@@ -48,7 +48,7 @@ static int reload_journal(struct server *s, const struct generation *g)
     uv_sem_wait(&w.done);
     uv_sem_destroy(&w.done);
     journal_request_done(&w.req);
-    return w.req.code == ERR_NOMEM ? ERR_NOMEM : 0; /* not stored: there was nothing to store */
+    return w.req.code == ERR_NOMEM ? ERR_NOMEM : 0; /* nothing had to be stored */
 }
 
 /* Takes @g, which stays even on failure: parts may point into it. */
@@ -88,7 +88,7 @@ static void log_reload(const struct reload *r, const char *error)
     log_end(&out);
 }
 
-/* The same command line and environment, and the file as it is now. */
+/* Reads the settings again: the file as it is now, the same command line and environment. */
 void server_reload(struct server *s)
 {
     struct server_config *next = NULL;

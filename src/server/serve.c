@@ -27,8 +27,8 @@ enum { LOOK_MS = 1000 }; /* between two looks at the certificate's files and the
 
 /* --- while it runs ----------------------------------------------------------------------- */
 
-/* SIGHUP also comes from a terminal that hangs up: then the process had a terminal and has lost
- * it. */
+/* Was this SIGHUP sent because the terminal hung up?  Then the process had a terminal and has
+ * lost it. */
 static bool is_left(const struct server *s)
 {
     return s->has_terminal && tcgetpgrp(STDERR_FILENO) < 0;
@@ -46,7 +46,8 @@ static int wait_signal(const sigset_t *set, int64_t ms)
     return signal > 0 ? signal : 0;
 }
 
-/* Only while the journal moves: a server that stores nothing is better started again. */
+/* Only while the journal makes progress: a server that cannot store anything should be
+ * restarted. */
 static void feed_watchdog(struct server *s, int64_t every_ms)
 {
     uint64_t last = counter_get(&journal_counts(s->journal)->last_turn_us);

@@ -46,7 +46,7 @@ struct server {
     char *demo_argv[3], *demo_pool_argv[4];
 };
 
-/* --- server_agents.c --------------------------------------------------------- */
+/* --- agents.c ---------------------------------------------------------------- */
 
 /* Where this program is, for the demo agent. */
 void server_find_self(struct server *s);
@@ -55,7 +55,7 @@ int server_start_agents(struct server *s, struct error *err);
 /* After HTTP: a process may send requests as soon as it runs. */
 int server_start_processes(struct server *s, struct error *err);
 
-/* --- server_parts.c ---------------------------------------------------------- */
+/* --- parts.c ----------------------------------------------------------------- */
 
 int server_start_journal(struct server *s, struct error *err);
 int server_start_tokens(struct server *s, struct error *err);
@@ -64,14 +64,14 @@ int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);
 
-/* --- server_reload.c --------------------------------------------------------- */
+/* --- reload.c ---------------------------------------------------------------- */
 
-/* The same command line and environment, and the file as it is now. */
+/* Reads the settings again: the file as it is now, the same command line and environment. */
 void server_reload(struct server *s);
 /* New connections get the certificate that is in the files now; the others go on. */
 void server_renew_certificate(struct server *s);
 
-/* --- server_hello.c ---------------------------------------------------------- */
+/* --- hello.c ----------------------------------------------------------------- */
 
 void server_put_url(const struct server *s, const char *host, char *ret, size_t n);
 void server_say_hello(const struct server *s);

@@ -15,8 +15,8 @@ struct tail_watch {
 
 /* They have just been read. */
 void watch_init(struct tail_watch *w, const char *a, const char *b);
-/* They have changed, and are the same as at the last poll: both files are written.  True once
- * for each change. */
+/* True once for each change, when both files are written: they have changed since they were
+ * read, and not since the last call. */
 bool watch_changed(struct tail_watch *w);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { MAX_TEXT = 1024 * 1024, MAX_TOOL = 4096 };
 
-/* What fits, and may be shown. */
+/* Copies as much as fits, without characters that must not be shown. */
 static void copy_name(char *out, struct str name)
 {
     struct buf b LOCAL_BUF(4 * CARD_MAX_NAME);
@@ -54,7 +54,7 @@ void card_free(struct card *c)
     free(c);
 }
 
-/* The section of that name; the last one takes what has no place of its own. */
+/* The section of that name; the last section is shared when there are too many. */
 static struct card_section *section_of(struct card *c, struct str name)
 {
     char wanted[CARD_MAX_NAME];

@@ -1,7 +1,7 @@
 /* A card: one execution of an agent's node, as the `agent` dialect tells it.
  *
- * It gathers what the node says, by section, and the tools that it calls.  All that it holds
- * may be shown. */
+ * It gathers what the node says, by section, and the tools that it calls.  All its texts are
+ * safe for a terminal. */
 #ifndef TERMINAL_CARD_H
 #define TERMINAL_CARD_H
 
@@ -29,7 +29,7 @@ struct card {
     struct card_section sections[CARD_MAX_SECTIONS];
     size_t n_sections;
     struct card_tool tools[CARD_MAX_TOOLS];
-    size_t n_tools, n_lost; /* lost: there was no place for more */
+    size_t n_tools, n_lost; /* lost: calls for which there was no room */
     struct card *next;
 };
 

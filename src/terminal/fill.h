@@ -5,7 +5,8 @@
 #include "base/str.h"
 
 /* Calls @each for every line of @text, broken between words, or inside one that is too long,
- * so that none is wider than @columns.  The lines lie in @text, which may be shown. */
+ * so that none is wider than @columns.  The lines point into @text, which is safe for a
+ * terminal. */
 void fill(struct str text,
           unsigned columns,
           void (*each)(void *arg, struct str line),

@@ -1,12 +1,12 @@
-/* The live view: cards of agents that are at work, above them what is over, below a line that
- * says how far it is.
+/* The live view: cards of agents that are at work; above them, those that have finished; below,
+ * a status line.
  *
  *     frames ─▶ take ─▶ cards, counts         ticks ─▶ signals, size, clock
  *                            └──────▶ draw ◀─────────────┘
  *
  * A picture is drawn at most every DRAW_MS, so a fast job costs no more than a slow one; a
- * tick draws what was left.  Signals are blocked and looked at by the tick: a handler would
- * need a variable of the whole program. */
+ * tick draws what was left.  Signals are blocked and the tick polls for them: a handler would
+ * need a global variable. */
 #define _GNU_SOURCE /* sigtimedwait, strcasestr */
 #include "terminal/live.h"
 
@@ -183,7 +183,7 @@ static void on_token(struct live_view *l, const yyjson_val *data)
         card_say(c, STR(""), json_text(json_at(data, "token")));
 }
 
-/* It came as a token of its card just before; now it is known to be of a section. */
+/* The same token came for its card just before; this event adds its section. */
 static void on_output(struct live_view *l, const yyjson_val *data)
 {
     struct str section = json_text(json_at(data, "section"));
@@ -202,7 +202,8 @@ static void take(struct live_view *l, struct str type, const yyjson_val *data)
     } else if (str_is(type, "output.token")) {
         on_output(l, data);
     } else if (str_is(type, "agent.spawned")) {
-        (void)card_of(l, data, json_text(json_at(data, "agent_name"))); /* or it is not shown */
+        (void)card_of(l, data, json_text(json_at(data, "agent_name"))); /* out of memory: it is
+                                                                           not shown */
     } else if (str_is(type, "agent.tool_call")) {
         l->n_tools++;
         if ((c = card_of(l, data, STR_NONE)) != NULL)
@@ -227,7 +228,7 @@ static void take(struct live_view *l, struct str type, const yyjson_val *data)
 /* --- drawing -------------------------------------------------------------------------------
  */
 
-/* As somebody asks for it with Ctrl-Z: the terminal is the shell's meanwhile. */
+/* Stops the process, as Ctrl-Z does by default; the shell has the terminal until it goes on. */
 static void stand_still(struct live_view *l)
 {
     if (l->prompt != NULL)
@@ -236,7 +237,7 @@ static void stand_still(struct live_view *l)
     screen_forget(&l->screen);
 }
 
-/* What has been sent to us since the last time. */
+/* Handles the signals that came since the last tick. */
 static void take_signals(struct live_view *l)
 {
     static const struct timespec at_once = { 0 };
@@ -274,7 +275,7 @@ static int on_frame(void *arg, const struct client_frame *frame)
     struct json json;
 
     if (json_read(&l->reader, frame->data, &json, NULL) != 0)
-        return 0; /* not ours to judge */
+        return 0; /* ignore what is not JSON */
     take(l, json_text(json_at(json.root, "type")), json.root);
     return l->line.error == 0 ? 0 : l->line.error;
 }
@@ -317,7 +318,7 @@ void live_follow(struct live_view *l, struct client_follow *f)
 /* --- life -----------------------------------------------------------------------------------
  */
 
-/* Off only on request. */
+/* Yes, unless the environment says otherwise. */
 static bool speaks_utf8(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -347,7 +348,7 @@ struct live_view *live_new(struct term *term, struct str job, struct client *ans
     l->began_ms = clock_steady_ms();
     (void)snprintf(l->job, sizeof(l->job), "%.*s", STR_ARG(job));
     if (answers != NULL)
-        l->prompt = prompt_new(answers, job, on_told, l); /* or questions are only shown */
+        l->prompt = prompt_new(answers, job, on_told, l); /* NULL: only shows questions */
     (void)sigemptyset(&l->signals);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         (void)sigaddset(&l->signals, signals[i]);

@@ -15,7 +15,7 @@ enum { LIVE_STOPPED = 1 };
 /* @term is borrowed, like @answers, by which the answers to the job's questions are sent; NULL:
  * they are only shown.  NULL when memory ran out. */
 struct live_view *live_new(struct term *term, struct str job, struct client *answers);
-/* Takes the live lines away; what stays, stays. */
+/* Erases the live lines; the other lines stay on the screen. */
 void live_free(struct live_view *l);
 
 /* Sets the callbacks. */

@@ -44,7 +44,7 @@ static void put_cut(const struct live_view *l,
         buf_str(out, more);
 }
 
-/* "grep {…} → found": what it gives is of more interest than what it was asked. */
+/* "grep {…} → found": the result gets more room than the input. */
 static void put_tool(struct live_view *l, const struct card_tool *t)
 {
     struct str call = buf_text(&t->call), result = buf_text(&t->result);

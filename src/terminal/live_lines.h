@@ -32,7 +32,7 @@ struct live_view {
     char job[CARD_MAX_NAME];
     char note[LIVE_MAX_NOTE];     /* what is wrong with the connection; "" for nothing */
     char question[LIVE_MAX_NOTE]; /* "" for none */
-    struct prompt *prompt;        /* owned; NULL: nobody types */
+    struct prompt *prompt;        /* owned; NULL: not interactive */
     uint64_t n_tokens, n_tools, n_nodes;
     int64_t step;
     int64_t began_ms, drawn_ms, first_token_ms;

@@ -19,7 +19,7 @@ void moment_put_span(struct buf *b, int64_t ms)
     }
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (ms < units[i].ms * (units[i].unit == 's' ? 1 : 2))
-            continue; /* 90 minutes say more than one hour */
+            continue; /* "90m" is more exact than "1h" */
         buf_i64(b, ms / units[i].ms);
         buf_char(b, units[i].unit);
         return;

@@ -39,7 +39,7 @@ struct prompt {
 /* --- the terminal -------------------------------------------------------------------------
  */
 
-/* In the background the terminal belongs to another process. */
+/* Are we in the foreground?  Else another process uses the terminal. */
 static bool is_ours(void)
 {
     return tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -59,8 +59,7 @@ static void be_quiet(struct prompt *p)
 void prompt_rest(struct prompt *p)
 {
     if (p->is_quiet)
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &p->before); /* it is there, or nobody's any more
-                                                             */
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &p->before); /* best effort */
     p->is_quiet = false;
 }
 
@@ -96,7 +95,7 @@ void prompt_ask(struct prompt *p, const yyjson_val *data)
     struct prompt_question *a = calloc(1, sizeof(*a)), **at = &p->first;
 
     if (a == NULL)
-        return; /* it is shown, and can be answered elsewhere */
+        return; /* no memory: it is shown, and can be answered elsewhere */
     (void)snprintf(a->id, sizeof(a->id), "%.*s",
                    STR_ARG(json_text(json_at(data, "interrupt_id"))));
     buf_init(&a->choices, MAX_CHOICES);
@@ -165,7 +164,7 @@ static void say(struct prompt *p, bool is_good, const char *before, struct str w
     p->tell(p->arg, is_good, buf_text(&b));
 }
 
-/* 409 and 410 have the answer that was first. */
+/* Tells that the question is answered already (409, with that answer) or has expired (410). */
 static void say_late(struct prompt *p, const struct client_reply *reply)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 64);

@@ -1,8 +1,8 @@
 /* A prompt: the open questions of a job, and the answer that the user types.
  *
  *     asked ──▶ keys ──▶ Enter: POST …/answer ──▶ taken, or too late: the next question
- *                 ▲                            └─ it does not fit: why, and the same again
- *                 └── the terminal tells each key, without showing it
+ *                 ▲                            └─ refused: the reason, and the same question
+ *                 └── the terminal passes each key on, without echo
  *
  * While a question is open the terminal's echo and its line editor are off; call prompt_free
  * before the program ends, and prompt_rest before it stops.  Reading never blocks. */
@@ -26,12 +26,12 @@ void prompt_free(struct prompt *p);
 
 /* @data is that of a graph.interrupt. */
 void prompt_ask(struct prompt *p, const yyjson_val *data);
-/* Nothing is open any more. */
+/* Drops all questions: none is open any more. */
 void prompt_clear(struct prompt *p);
 
 /* Takes the keys that were pressed since the last time; may send an answer. */
 void prompt_look(struct prompt *p);
-/* The terminal is as it was, until the next look. */
+/* Restores the terminal's settings, until the next prompt_look(). */
 void prompt_rest(struct prompt *p);
 
 /* How many are open. */

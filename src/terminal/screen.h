@@ -6,8 +6,8 @@
  *       The report begins
  *     12 tokens/s                  ◀─ the cursor rests at the end of the last
  *
- * Nothing about the terminal is changed here (no modes, no hidden cursor), so there is nothing
- * to put right when the program ends, however it does. */
+ * The terminal's modes are not changed and its cursor is not hidden, so nothing has to be
+ * restored, however the program ends. */
 #ifndef TERMINAL_SCREEN_H
 #define TERMINAL_SCREEN_H
 

@@ -9,7 +9,7 @@ struct buf;
 struct term {
     bool is_terminal;
     bool colour;    /* wanted, and understood */
-    unsigned width; /* columns; 0: not a terminal, so there is no edge */
+    unsigned width; /* columns; 0: not a terminal, so the width is not limited */
     unsigned height;
 };
 

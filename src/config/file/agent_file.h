@@ -1,7 +1,7 @@
 /* The YAML file that changes agents' settings (docs/agent-config.md).  The server's file
  * (docs/configuration.md) is one too: what only the server reads is passed over.
  *
- * Synchronous, and without state between calls. */
+ * Functions are synchronous and keep no state between calls. */
 #ifndef CONFIG_FILE_AGENT_FILE_H
 #define CONFIG_FILE_AGENT_FILE_H
 

@@ -1,6 +1,6 @@
-/* Loading the server's configuration, inside: what its sources share.
+/* Internal to loading the server's configuration: what its sources share.
  *
- *     server.c         the order of things, and what must hold at the end
+ *     server.c         the order of the steps, and the checks at the end
  *     server_file.c    the YAML file
  *     server_flags.c   the environment and the command line
  *     server_agents.c  agents, made of what the file said of each and of "*"
@@ -24,7 +24,7 @@ struct agent_entry {
     char *name; /* owned */
     size_t line;
     struct config_agent values;      /* only the options, and of those only what was given */
-    size_t lines[AGENT_OPTIONS_MAX]; /* where; 0: it was not */
+    size_t lines[AGENT_OPTIONS_MAX]; /* the line of each; 0: it was not given */
     struct settings settings;
 };
 

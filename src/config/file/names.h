@@ -17,7 +17,8 @@ struct names {
 void names_init(struct names *names);
 void names_done(struct names *names);
 
-/* Adds the current event, which must be a name.  @what says what is too many. */
+/* Adds the current event, which must be a name.  @what names the items in the error when there
+ * are too many. */
 int names_add(struct names *names, struct walk *w, size_t max, const char *what);
 struct str names_at(const struct names *names, size_t i);
 bool names_have(const struct names *names, struct str name);

@@ -66,8 +66,8 @@ int resolve_read_file(const char *path, const char *subject, struct buf *out, st
     return code;
 }
 
-/* A value's file: what it says, without line ends at its end.  Nothing that a value names
- * may keep us waiting, hence regular files only. */
+/* Appends the contents of the file that a value names, without line ends at the end.  Only
+ * regular files: reading a pipe or a device could block. */
 static int put_file(const char *path, const char *subject, struct buf *out, struct error *err)
 {
     size_t begin = out->n;
@@ -153,7 +153,7 @@ static int put_variables(struct str text,
 
 /* --- both -------------------------------------------------------------------- */
 
-/* Replaces the path that was put at @begin by what the file says. */
+/* Replaces the path that was put at @begin by the file's contents. */
 static int follow_path(size_t begin, const char *subject, struct buf *out, struct error *err)
 {
     char path[4096];

@@ -1,7 +1,7 @@
 /* Substitution in values: ${VARIABLE} and @file.
  *
- * "$${" is a "${" that means itself, and "@@" at the beginning an "@".  A text that came out
- * of a variable or file is not looked at again. */
+ * "$${" gives a literal "${", and "@@" at the beginning a literal "@".  The text of a variable
+ * or file is not substituted again. */
 #ifndef CONFIG_FILE_RESOLVE_H
 #define CONFIG_FILE_RESOLVE_H
 
@@ -19,7 +19,7 @@ enum {
 /* NULL when there is no such variable; @envp may be NULL. */
 const char *resolve_variable(char *const *envp, struct str name);
 
-/* Appends @text to @out with what it names put in its place.  Errors begin with @subject.
+/* Appends @text to @out, with variables and files substituted.  Errors begin with @subject.
  * ERR_NOT_FOUND (no such variable), ERR_SYNTAX, ERR_IO, ERR_TOO_LARGE, ERR_NOMEM. */
 int resolve_value(struct str text,
                   unsigned what,

@@ -120,7 +120,7 @@ static bool is_chosen(const struct config_agent *a)
     return chosen_kinds(a, kinds) > 0;
 }
 
-/* One without any is built in. */
+/* An agent for which no option chooses a kind is the built-in one. */
 static enum agent_kind kind_of(const struct config_agent *a)
 {
     enum agent_kind kinds[AGENT_KIND_MAX] = { AGENT_PROCESS };
@@ -129,7 +129,7 @@ static enum agent_kind kind_of(const struct config_agent *a)
     return kinds[0] == AGENT_PROCESS && a->pool.size > 0 ? AGENT_POOL : kinds[0];
 }
 
-/* The agent in this program, where nothing else was said. */
+/* Makes it the demo agent in this program, with its own defaults where the file gives none. */
 static int set_builtin(struct config_agent *agent,
                        const struct agent_entry *entry,
                        const struct agent_entry *every)
@@ -248,7 +248,7 @@ static int refuse_without_kind(const struct loader *l, const struct agent_entry 
     return err;
 }
 
-/* It is of one kind. */
+/* Checks that it is of exactly one kind. */
 static int check_worker(const struct loader *l, const struct agent_entry *entry)
 {
     struct quoted name = quote(str_of(entry->name));
@@ -261,7 +261,7 @@ static int check_worker(const struct loader *l, const struct agent_entry *entry)
     return check_http(l, entry);
 }
 
-/* Settings of a pool, and nothing that says how large it is: without that there is none. */
+/* Has it settings of a pool, but no size?  Without a size there is no pool. */
 static bool has_pool_of_no_size(const struct loader *l, const struct agent_entry *entry)
 {
     const struct option *size = options_find(&agent_options, STR("pool"), STR("size"));

@@ -71,7 +71,7 @@ static int read_list(struct walk *w, struct target *t)
     }
 }
 
-/* A variable's name, and not one that the list has. */
+/* Checks that @name is valid for a variable, and not in the list yet. */
 static int check_pair(struct walk *w, struct target *t, struct str name)
 {
     char *const *list = *(char **const *)((const char *)t->object + t->option->member);
@@ -158,7 +158,7 @@ static size_t *line_of(struct agent_entry *entry, const struct option *option)
     return &entry->lines[option - agent_options.options];
 }
 
-/* What belongs to one agent is not for "*". */
+/* Refuses options that only one agent can have under "*". */
 static int check_personal(struct walk *w,
                           const struct agent_entry *entry,
                           const struct option *option)
@@ -274,7 +274,7 @@ static int read_agent(struct walk *w, struct str name, void *arg)
 {
     struct agent_reading r = { .loader = arg };
 
-    (void)name; /* begin_entry looks at it */
+    (void)name; /* begin_entry() reads it from the event */
     int err = begin_entry(w, r.loader, &r.entry);
     if (err == 0)
         err = walk_next(w);

@@ -319,7 +319,7 @@ static void print_value(struct buf *out, const struct setting *setting)
         buf_lit(out, ", or `all_but`");
 }
 
-/* A default twice if the agents `triage` and `demo` have another one. */
+/* Prints the default, and that of the agents `triage` and `demo` if it is another one. */
 static void print_defaults(struct buf *out,
                            const struct setting *setting,
                            struct agent *any,

@@ -1,4 +1,4 @@
-/* Complaints about keys that the file may not have, for both of its readers. */
+/* Errors about unknown keys, for both readers of the file. */
 #ifndef CONFIG_FILE_UNKNOWN_H
 #define CONFIG_FILE_UNKNOWN_H
 

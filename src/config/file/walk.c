@@ -17,7 +17,7 @@ int walk_fail(struct walk *w, int code, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args); /* cutting is fine */
+    (void)vsnprintf(text, sizeof(text), format, args); /* may be truncated */
     va_end(args);
     return error_set(w->err, code, "%s: %s", w->file_name, text);
 }
@@ -47,7 +47,7 @@ static size_t line_at(struct str text, size_t offset)
     return line;
 }
 
-/* libyaml stopped: says why in its words. */
+/* libyaml has failed: reports its own message. */
 static int yaml_failed(struct walk *w)
 {
     const yaml_parser_t *p = &w->parser;
@@ -86,7 +86,7 @@ int walk_next(struct walk *w)
 {
     yaml_event_delete(&w->event);
     if (!yaml_parser_parse(&w->parser, &w->event)) {
-        memset(&w->event, 0, sizeof(w->event)); /* nothing of it is ours */
+        memset(&w->event, 0, sizeof(w->event)); /* there is nothing to free */
         return yaml_failed(w);
     }
     if (is_fancy(&w->event))

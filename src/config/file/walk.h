@@ -1,9 +1,9 @@
 /* A walk over a YAML text, event by event, for readers of a file with a fixed shape.
  *
  * A reader has one function per level of its shape.  Each is called with the first event of
- * its node as the current one, and returns with the last.  What has no place in the shape
- * ends the reading where it begins, so neither nesting nor length can cost more than what
- * the shape allows.  Anchors, aliases and tags are refused wherever they stand. */
+ * its node as the current one, and returns with the last.  A node that the shape does not have
+ * is an error where it begins, so neither nesting nor length can cost more than what the shape
+ * allows.  Anchors, aliases and tags are refused everywhere. */
 #ifndef CONFIG_FILE_WALK_H
 #define CONFIG_FILE_WALK_H
 
@@ -61,7 +61,7 @@ bool walk_is_null(const struct walk *w);
 int walk_fail(struct walk *w, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int walk_no_memory(struct walk *w);
-/* Complains about the key that is the current event; @nearest may be NULL. */
+/* Reports the key that is the current event as unknown; @nearest may be NULL. */
 int walk_unknown(struct walk *w, const char *what, const char *nearest);
 
 #endif

@@ -85,7 +85,7 @@ static void hint_amount(const struct option *o,
     }
 }
 
-/* The nearest of words with @between between. */
+/* Suggests the nearest of @words, which are separated by @between. */
 static void hint_word(struct str words, char between, struct str text, struct buf *out)
 {
     char word[MAX_WORD], copy[MAX_WORD];
@@ -109,7 +109,7 @@ static void hint_word(struct str words, char between, struct str text, struct bu
     buf_str(out, str_of(nearest));
 }
 
-/* A port alone, a host alone, a URL. */
+/* Completes a port alone, a host alone, or a URL. */
 static void hint_listen(struct str text, struct buf *out)
 {
     struct listen_address address;

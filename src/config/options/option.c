@@ -107,7 +107,7 @@ int option_refuse(const struct option *o, int code, const char *subject, struct 
                : error_set(err, code, "%s must be %.*s", subject, STR_ARG(buf_text(&b)));
 }
 
-/* The same for a value that is not what it must be, with what may have been meant. */
+/* The same for an invalid value, with a suggestion. */
 static int refuse_value(const struct option *o,
                         int code,
                         struct str text,
@@ -339,7 +339,7 @@ int option_copy(const struct option *o, const void *from, void *to)
 
 /* --- printing ---------------------------------------------------------------- */
 
-/* For a file, what it would take for a variable or a file's name is written as itself. */
+/* For a file, escapes what would be read as a variable or a file's name. */
 static void print_text(const struct option *o, struct str text, bool file, struct buf *out)
 {
     struct buf plain LOCAL_BUF(SIZE_MAX / 4);
@@ -371,7 +371,7 @@ static void print_list(const struct option *o, char *const *list, bool file, str
             buf_lit(out, ", ");
         if (o->type == OPTION_PAIRS) {
             json_put_str(out, str_head(item, str_find(item, '=')));
-            buf_lit(out, ": \"***\""); /* nobody knows which of them are secrets */
+            buf_lit(out, ": \"***\""); /* any of the values may be a secret */
         } else {
             print_text(o, item, file, out);
         }
@@ -420,7 +420,7 @@ bool option_is_on(const struct option *o, const void *object)
                                   : !option_is_empty(o, object);
 }
 
-/* What stands in a query may be a key: `?key=***`. */
+/* Masks the values in the query, which may be keys: `?key=***`. */
 static void print_url(const struct option *o, struct str url, bool file, struct buf *out)
 {
     size_t query = str_find(url, '?');

@@ -306,7 +306,7 @@ struct str option_group(const struct option *o)
     return dot < name.n ? str_head(name, dot) : STR("");
 }
 
-/* What it is called there: without its group. */
+/* Its key in the file: the name without its group. */
 static const char *name_in_file(const struct option *o)
 {
     struct str group = option_group(o);
@@ -352,7 +352,7 @@ int options_reset(const struct option_table *table, void *object)
     for (size_t i = 0; i < table->n; i++) {
         const struct option *o = &table->options[i];
         option_clear(o, object);
-        /* Only memory can be short: a test sets them all. */
+        /* Only memory can run out: a test checks that all defaults are valid. */
         if (o->initial != NULL && option_set(o, object, str_of(o->initial), "", NULL) != 0)
             return ERR_NOMEM;
     }

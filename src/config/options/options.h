@@ -34,8 +34,8 @@ enum {
     OPTION_NO_FILE = 1 << 0,  /* a flag and a variable only */
     OPTION_RELOADS = 1 << 1,  /* may change while the server runs */
     OPTION_PERSONAL = 1 << 2, /* of one agent, never of "*" */
-    OPTION_SECRET = 1 << 3,   /* never to be shown */
-    OPTION_URL = 1 << 4,      /* the same of the values in its query */
+    OPTION_SECRET = 1 << 3,   /* never shown */
+    OPTION_URL = 1 << 4,      /* the values in its query are never shown */
 };
 
 struct option {
@@ -109,7 +109,7 @@ bool option_is_empty(const struct option *o, const void *object);
 bool option_is_on(const struct option *o, const void *object);
 /* Appends its value, as a file would have it or plain; the values of pairs are masked. */
 void option_print(const struct option *o, const void *object, bool file, struct buf *out);
-/* In JSON what option_print prints stands in quotes. */
+/* Does JSON need quotes around what option_print() prints? */
 bool option_is_quoted(const struct option *o);
 bool option_same(const struct option *o, const void *a, const void *b);
 

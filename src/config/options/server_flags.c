@@ -60,7 +60,7 @@ static int set_value(struct loader *l,
 
 /* --- the environment --------------------------------------------------------- */
 
-/* One that is empty counts as not there: an easy way to leave it to the file. */
+/* An empty variable counts as not set: an easy way to leave it to the file. */
 static const char *variable(const struct loader *l, const char *name)
 {
     const char *value = resolve_variable(l->envp, str_of(name));
@@ -68,7 +68,7 @@ static const char *variable(const struct loader *l, const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* PORT, which platforms set, is the port and nothing more. */
+/* PORT, which hosting platforms set, changes only the port. */
 static int read_port(struct loader *l)
 {
     const char *port = variable(l, "PORT");
@@ -89,7 +89,7 @@ static int read_port(struct loader *l)
 }
 
 /* Other programs have variables with our prefix (Kubernetes makes SPOOLWIRE_PORT for a
- * service of our name), so only what looks like a slip is one. */
+ * service of our name), so only a name that looks misspelt is an error. */
 static int check_variable(const struct loader *l, struct str name)
 {
     char key[MAX_OPTION_NAME];
@@ -176,7 +176,7 @@ static int take_bool(const struct loader *l,
     if (f->option == NULL && str_starts(flag, STR("--no-"))) {
         char positive[sizeof(f->name.z)];
         (void)snprintf(positive, sizeof(positive), "--%.*s", STR_ARG(str_skip(flag, 5)));
-        f->option = find_flag(str_of(positive)); /* cut off, it is like none of ours */
+        f->option = find_flag(str_of(positive)); /* if truncated, it matches none */
         negative = true;
     }
     if (f->option == NULL || (negative && f->option->type != OPTION_BOOL))
@@ -215,7 +215,7 @@ static int next_flag(const struct loader *l,
     int err = take_bool(l, flag, has_value, f);
     if (err != 0 || !str_absent(f->value))
         return err;
-    /* A value that looks like a flag is a forgotten one; after an = it may. */
+    /* If the next word looks like a flag, the value was forgotten; after an = it may. */
     if (*i >= argc || str_starts(str_of(argv[*i]), STR("--")))
         return error_set(l->err, ERR_REFUSED, "%s needs a value", f->name.z);
     f->value = str_of(argv[(*i)++]);

@@ -1,8 +1,8 @@
 #include "config/options/suggest.h"
 
 enum {
-    MAX_KEY = 32,   /* longer ones are like none of ours */
-    MAX_CHANGES = 3 /* between a misspelt key and what we take it for */
+    MAX_KEY = 32,   /* longer than all known keys: no suggestion */
+    MAX_CHANGES = 3 /* between a misspelt key and the suggestion */
 };
 
 static size_t least(size_t a, size_t b)

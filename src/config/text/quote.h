@@ -13,7 +13,7 @@ struct quoted {
 
 struct quoted quote(struct str s);
 
-/* The end of a long path, which says more than its beginning. */
+/* The end of a long path: it tells more than the beginning. */
 const char *quote_file_name(const char *file_name);
 
 #endif

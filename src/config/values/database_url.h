@@ -3,8 +3,7 @@
  *     FILE, sqlite:FILE                  a file of SQLite's
  *     postgres://USER@HOST/DATABASE      whatever libpq knows, but for passwords
  *
- * Only what can be seen in the text is checked here; whether libpq can make something of a URL
- * is seen when the store is opened. */
+ * Only the text is checked here; libpq checks the rest of a URL when the store is opened. */
 #ifndef CONFIG_VALUES_DATABASE_URL_H
 #define CONFIG_VALUES_DATABASE_URL_H
 
@@ -13,7 +12,7 @@
 
 struct error;
 
-/* ERR_REFUSED: the URL of something else, or one with a password, which no text of ours shows.
+/* ERR_REFUSED: the URL of something else, or one with a password (the error does not show it).
  */
 MUST_CHECK int database_url_check(struct str url, struct error *err);
 /* Is it written as libpq's other form, "host=… dbname=…", which a file could be called? */

@@ -43,7 +43,7 @@ export interface Agent {
 export interface Worker {
   worker: string | null;
   agents: string[];
-  job_id: string | null; // null: it waits for one
+  job_id: string | null; // null: the worker waits for a job
   attempt: number | null;
   lease_until: string | null;
   seen_at: string;
@@ -64,7 +64,7 @@ export class Refused extends Error {
 
 let onLocked: () => void = () => {};
 
-// @f is called when the server wants a token.
+// @f is called when the server requires a token.
 export function whenLocked(f: () => void): void {
   onLocked = f;
 }

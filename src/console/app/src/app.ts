@@ -1,4 +1,4 @@
-// The frame around the pages: navigation, the connection's light, keys, and the door.
+// The frame around the pages: navigation, the connection's status light, keys, and the login form.
 
 import { Dialog, hasDialog } from "./dialog";
 import { h, redraw, type Child, type VNode } from "./dom";

@@ -1,7 +1,7 @@
 // A dialog over the page.
 //
-// The browser closes one by itself, and says so a moment later: each opening is an element of its
-// own, so that what is said of the last one is not taken for this one.
+// The browser can close a dialog (Escape), and its event comes a moment later.  Each opening is a new
+// element, so that a late event of the last one does not close this one.
 
 import { afterDraw, h, redraw, type Child } from "./dom";
 
@@ -35,7 +35,7 @@ export class Dialog {
   }
 }
 
-// Keys belong to a dialog as long as there is one.
+// While a dialog is open it gets all keys.
 export function hasDialog(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }

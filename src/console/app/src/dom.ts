@@ -1,11 +1,11 @@
-// A page from a description of it: h() describes, patch() changes the page to fit.
+// A small virtual DOM: h() describes elements, patch() changes the page to match.
 //
 // The page draws once a frame from the state as it is then, so all that is needed is: keep the
 // elements that are still described (by key where there is one), change what differs, and append
 // to a text that has only grown.  A description that is the very same object as the last time is
 // left alone; `Memo` is how parts of a page become that.
 //
-// There is no way here to make markup of a text.
+// Text is never parsed as markup, so nothing that an agent sends can become HTML.
 
 export type Child = VNode | string | number | null | undefined | false | Child[];
 export type Props = { [name: string]: unknown };
@@ -22,7 +22,7 @@ export interface VNode {
 const NONE: Props = {};
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "g", "rect", "line", "path", "text", "title", "circle", "polyline", "polygon", "clipPath", "defs"]);
-// What is only right as a property of the element.
+// These are set as properties of the element, not as attributes.
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "hidden", "open", "indeterminate"]);
 
 function flatten(children: Child[], out: VNode[]): VNode[] {
@@ -67,7 +67,7 @@ function setProp(el: Element, name: string, value: unknown, before: unknown): vo
     setStyle(el, (value ?? NONE) as { [name: string]: string }, (before ?? NONE) as { [name: string]: string });
   } else if (PROPERTIES.has(name)) {
     const target = el as unknown as Props;
-    // Somebody may have typed meanwhile: a value that we have not changed is theirs.
+    // The user may have typed meanwhile: keep the input unless our own value has changed.
     if (value !== before && target[name] !== value) target[name] = value ?? (name === "value" ? "" : false);
   } else if (value !== before) {
     if (value === undefined || value === null || value === false) el.removeAttribute(name);
@@ -181,7 +181,7 @@ export function redraw(): void {
   requestAnimationFrame(draw);
 }
 
-// Once, when the page is as described.
+// Calls @f once, after the next draw.
 export function afterDraw(f: () => void): void {
   after.push(f);
 }

@@ -1,6 +1,6 @@
 // Numbers and times as people read them.
 
-// @least: a difference in milliseconds that is still to be seen.
+// @least: the smallest difference in milliseconds that must be visible.
 export function duration(ms: number, least = 60_000): string {
   if (!Number.isFinite(ms) || ms < 0) ms = 0;
   if (ms < 1000) return `${least < 1 ? ms.toFixed(2) : Math.round(ms)} ms`;
@@ -51,7 +51,7 @@ export function many(n: number, one: string, more = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
-// Characters that cannot be seen, or that turn the text around them, become visible.
+// Control characters, invisible characters and changes of text direction are made visible.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 export function plain(text: string): string {

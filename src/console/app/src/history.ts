@@ -1,7 +1,7 @@
 // All records of a run, and the state after any of them.
 //
-// A copy of the state is kept every so many records, so that a place is at most that many
-// records away from one.
+// A snapshot of the state is kept at regular distances, so that the state after any record is
+// reached from a snapshot in few steps.
 
 import { begin, copy, take, type State } from "./reducer";
 import { slim, type Rec } from "./record";
@@ -26,7 +26,7 @@ export class History {
     return this.head.seq;
   }
 
-  // False when it was there already, or does not follow the last one.
+  // False when the record is a repeat, or does not follow the last one.
   add(rec: Rec): boolean {
     const kept = slim(rec);
     if (!take(this.head, kept)) return false;
@@ -35,7 +35,7 @@ export class History {
     return true;
   }
 
-  // The state after record @seq; going on from the last place when that is on the way.
+  // The state after record @seq; continues from the last state that was asked for, if that is earlier.
   at(seq: number): State {
     const wanted = Math.max(0, Math.min(seq - this.first + 1, this.records.length)); // records to take
     if (wanted === this.records.length) return this.head;

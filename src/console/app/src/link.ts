@@ -1,9 +1,9 @@
 // The tab's one connection: /v1/stream over a WebSocket, with every job that the page follows and
 // the system topic.
 //
-// It comes back by itself, each job from its last place, and says truthfully how it is: what a
-// socket believes of itself is worth nothing after a laptop has slept, so silence is answered by
-// asking for a word, and a clock that has jumped by a new connection.
+// It reconnects by itself, each job after its last id, and shows its true status.  After a laptop has
+// slept a socket may look open although it is dead.  So after a time without messages it sends a
+// request and waits for the answer, and after a jump of the clock it opens a new connection.
 
 import type { Json, JsonObject } from "./record";
 
@@ -21,20 +21,20 @@ export interface Message {
   data: Json;
 }
 
-// One job that somebody wants to read, in one dialect.
+// One job that the page reads, in one dialect.
 export interface Following {
   job: string;
   dialect: string;
-  modes: string | undefined; // what of it, where there is a choice
+  modes: string | undefined; // the modes of the dialect, if it has any
   place: string; // the last id
-  target: number; // the record that was the last when it began; until then it is catching up
+  target: number; // the last record when reading began; up to there it is catching up
   hasEnded: boolean;
   on: (message: Message) => void;
 }
 
-const SLICE_MS = 8; // of work, then the page may draw
+const SLICE_MS = 8; // of work at a time, so that the page can draw in between
 const TICK_MS = 2000;
-const ASLEEP_MS = 15000; // a tick that is so late
+const ASLEEP_MS = 15000; // a tick that is so late means that the computer was asleep
 const SILENT_MS = 20000;
 const ANSWER_MS = 5000;
 const MOST_DELAY_MS = 4000;
@@ -51,7 +51,7 @@ type Standing = { state: "on" | "leaving"; by: Following };
 export class Link {
   light: Light = { kind: "connecting", why: "" };
   onSystem: (message: Message) => void = () => {};
-  onOpen: () => void = () => {}; // and after a gap of the system topic: lists are to be read anew
+  onOpen: () => void = () => {}; // also after a gap in the system topic: lists must be read again
   onLight: () => void = () => {};
 
   private socket: WebSocket | undefined;
@@ -97,12 +97,12 @@ export class Link {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
 
-  // Makes the server's subscription to a job what is wanted; it has one for each job.
+  // Brings the server's subscription to a job, of which there is one per job, to what is wanted.
   private settle(job: string): void {
     if (this.socket?.readyState !== WebSocket.OPEN) return;
     const f = this.wanted.get(job)?.at(-1);
     const now = this.standing.get(job);
-    if (now?.state === "leaving") return; // goes on when that has been said
+    if (now?.state === "leaving") return; // continues when the server has confirmed it
     if (now && now.by !== f) {
       this.standing.set(job, { state: "leaving", by: now.by });
       this.send({ type: "unsubscribe", job });
@@ -184,7 +184,7 @@ export class Link {
     };
   }
 
-  // Not there any more: says so, and tries again.
+  // The connection is lost: shows that, and tries again.
   private lose(why: string, wasOpen = true): void {
     this.drop();
     if (this.light.kind === "locked") return;
@@ -218,7 +218,7 @@ export class Link {
     this.drop();
   }
 
-  // Why can nothing be opened?
+  // Finds out why no connection can be opened.
   private async ask(why: string): Promise<void> {
     try {
       const answer = await fetch("/v1/session", { signal: AbortSignal.timeout(ANSWER_MS) });
@@ -239,12 +239,12 @@ export class Link {
     else if (this.socket?.readyState === WebSocket.OPEN && now - this.lastWord > SILENT_MS) this.askForWord();
   }
 
-  // Over the connection itself: the server may be well, and the way to it lost.
+  // Checks the connection by a request over it: it may be dead although the server is up.
   private askForWord(): void {
     const socket = this.socket;
     this.lastWord = Date.now();
     this.isAsked = true;
-    this.send({ type: "subscribe", topic: "system" }); // which is answered, also by who does that already
+    this.send({ type: "subscribe", topic: "system" }); // is answered even if we are subscribed
     setTimeout(() => {
       if (this.socket === socket && this.isAsked) this.lose("nothing comes over the connection");
     }, ANSWER_MS);

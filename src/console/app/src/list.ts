@@ -1,4 +1,4 @@
-// A list of which only the rows in sight are on the page.
+// A virtual list: only the visible rows are in the DOM.
 
 import { h, redraw, type Child, type VNode } from "./dom";
 
@@ -12,7 +12,7 @@ export class VirtualList {
   first = 0; // of the rows that were drawn last
   last = 0;
 
-  // @follows: it stays at its end while somebody is there.
+  // @follows: it scrolls with new rows while the user is at its end.
   constructor(private readonly follows = false) {}
 
   private readonly measure = (): void => {

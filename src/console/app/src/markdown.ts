@@ -1,8 +1,8 @@
 // Markdown as descriptions of elements: what models write, not all of CommonMark.
 //
-// Whatever is not understood stays text.  A link goes to http or https, in a new tab that knows
-// nothing of this one.  A text that grows is cut at blank lines, and only its last piece is
-// looked at again.
+// Unknown syntax stays text.  Links may go to http and https only, in a new tab without access to
+// this one (noopener, noreferrer).  A text that grows is split at blank lines, and only its last
+// piece is parsed again.
 
 import { h, type Child, type VNode } from "./dom";
 import { plain } from "./format";
@@ -100,7 +100,7 @@ function blocks(lines: string[], depth = 0): VNode[] {
       i++;
       out.push(h("pre", { tabindex: "0" }, h("code", null, body.join("\n"))));
     } else if (heading) {
-      // The page has its own first levels.
+      // Levels 1 and 2 are the page's own headings.
       out.push(h(`h${Math.min(6, heading[1].length + 2)}`, { class: `md-h${heading[1].length}` }, inline(heading[2])));
       i++;
     } else if (RULE.test(line)) {

@@ -19,7 +19,7 @@ export function sum(metrics: Metrics, name: string, where: { [label: string]: st
   return (metrics.get(name) ?? []).filter((x) => Object.entries(where).every(([k, v]) => x.labels[k] === v)).reduce((n, x) => n + x.value, 0);
 }
 
-// How much of something there was between two looks at a histogram's buckets, up to the share @q.
+// The quantile @q of what a histogram has counted between two scrapes: the upper bound of its bucket.
 export function quantile(now: Metrics, before: Metrics, name: string, q: number): number | undefined {
   const old = new Map((before.get(`${name}_bucket`) ?? []).map((b) => [b.labels.le, b.value]));
   const buckets = (now.get(`${name}_bucket`) ?? []).map((b) => ({ le: Number(b.labels.le.replace("+Inf", "Infinity")), n: b.value - (old.get(b.labels.le) ?? 0) }));

@@ -7,7 +7,7 @@ export interface Page {
   title: string;
   view(): Child;
   leave?(): void;
-  key?(key: string): boolean; // true: it was for this page
+  key?(key: string): boolean; // true: the page has handled it
 }
 
 const STATES: { [state: string]: string } = {
@@ -42,7 +42,8 @@ export function heading(title: string, about: Child, ...more: Child[]): VNode {
   return h("header", { class: "page-head" }, h("div", { class: "page-title" }, h("h1", null, title), about && h("p", { class: "muted" }, about)), ...more);
 }
 
-// Where somebody types.  What was in a dialog has the focus until the next frame, but gets nothing.
+// Does the user type there?  A field of a closed dialog keeps the focus until the next frame, but does
+// not count.
 export function isField(el: Element | null): boolean {
   return el !== null && el.closest("dialog:not([open])") === null && /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && (el as HTMLInputElement).type !== "range";
 }

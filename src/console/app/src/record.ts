@@ -64,8 +64,8 @@ export interface Rec {
   resolves?: string[];
 }
 
-// Tokens are most of a run, and each comes with kilobytes of its run's constant part, which
-// the run has had from its start: only what is new in them is kept.
+// Most records are tokens, and each repeats kilobytes of its run's constant part, which is
+// known from the run's start: only the rest is kept.
 export function slim(rec: Rec): Rec {
   if (rec.kind === "llm.delta") {
     const { seq, ts, kind, run, text, reasoning, calls, mirror, title } = rec;

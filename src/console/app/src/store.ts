@@ -1,8 +1,8 @@
 // What all pages know: the jobs, the open questions, the agents, and the connection.
 //
 // Lists are read once when the connection opens (and again after it was lost), then kept true
-// by the system topic.  What the topic says while an answer is on its way may be newer than the
-// answer, so it is taken once more behind it.
+// by the system topic.  Messages of the topic that come while an answer is on its way may be newer than
+// the answer, so they are applied again after it.
 
 import { api, Refused, whenLocked, type Agent, type Interrupt, type Job, type Session } from "./api";
 import { redraw } from "./dom";
@@ -93,7 +93,7 @@ export class Store {
     this.sort();
   }
 
-  // What is younger than the oldest of them and not among them was deleted.
+  // A known job that is newer than the oldest of them, and not among them, was deleted.
   private putAll(jobs: Job[]): void {
     const seen = new Set(jobs.map((j) => j.job_id));
     const oldest = jobs.at(-1)?.created_at ?? "";

@@ -34,7 +34,7 @@ export class RunPage implements Page {
   private scrubber = new Scrubber(this.history);
   private following: Following;
   private job: Job | undefined;
-  private lost = ""; // why there is nothing to see
+  private lost = ""; // why the run cannot be shown
   private error = "";
   private tab: Tab = WIDE.matches ? "output" : "cards";
   private box: HTMLElement | undefined; // of the cards, where it scrolls by itself
@@ -104,7 +104,7 @@ export class RunPage implements Page {
     this.following = this.follow();
   }
 
-  // What was there before is gone from the server; what is left begins later.
+  // The first records have expired on the server: start again with those that are left.
   private restart(): void {
     this.history = new History();
     this.scrubber = new Scrubber(this.history);
@@ -147,8 +147,8 @@ export class RunPage implements Page {
     this.box = el as HTMLElement;
   };
 
-  // Whoever goes up is left there; at the end one sees what comes.  That somebody goes up is told by
-  // the hand: scrolling also comes from cards that change their heights.
+  // The view follows new events until the user scrolls up.  That is detected by wheel, keys, touch and
+  // the scroll bar, not by scroll events: these also come from cards that change their heights.
   private readonly onUp = (e: Event): void => {
     const isUp = e instanceof WheelEvent ? e.deltaY < 0 : e instanceof KeyboardEvent ? UP.has(e.key) : e.type === "touchmove" || e.target === this.box;
     if (!isUp) return;
@@ -158,7 +158,8 @@ export class RunPage implements Page {
 
   private readonly onScroll = (): void => {
     const el = this.box!;
-    // What settle() did is told a frame later, when somebody may have begun to go up: it is at its top.
+    // The scroll event of settle() comes a frame later, when the user may have begun to scroll up: then
+    // scrollTop has not grown.
     if (el.scrollTop > this.top && el.scrollTop + el.clientHeight >= el.scrollHeight - 8) this.isAtEnd = true;
     this.top = el.scrollTop;
   };
@@ -288,7 +289,7 @@ export class RunPage implements Page {
   }
 }
 
-// A question that nobody can answer here.
+// A question without a form: it is answered, or the page shows an earlier event.
 function past(q: Question, why: string): VNode {
   return h("section", { key: q.id, class: "question is-past" }, h("h2", null, plain(show(q.question))), h("p", { class: "muted" }, why));
 }

@@ -41,7 +41,7 @@ export class SubmitForm {
     redraw();
   }
 
-  // Without asking.
+  // Submits at once; the form opens only after an error.
   async start(agent: string): Promise<void> {
     this.begin(agent);
     await this.send();

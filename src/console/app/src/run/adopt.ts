@@ -1,4 +1,4 @@
-// The same run elsewhere: lines to paste.
+// Code to copy that reads the same run elsewhere.
 
 import { jobPath } from "../api";
 import { h, type VNode } from "../dom";

@@ -14,7 +14,7 @@ export function download(name: string, text: string): void {
   a.href = url;
   a.download = name.split("/").pop() || "file.txt";
   a.click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000); // a busy browser begins late
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // a busy browser may start the download late
 }
 
 function title(name: string): string {

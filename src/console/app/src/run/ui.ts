@@ -17,11 +17,11 @@ export class Ui {
     redraw();
   }
 
-  // Something that is folded away; made only when somebody looks.
+  // A collapsed part of the page; its content is made only when it is open.
   fold(key: string, label: Child, make: () => Child, otherwise = false): VNode {
     const isOpen = this.is(key, otherwise);
     const toggle = (e: Event): void => {
-      e.preventDefault(); // we say what is open
+      e.preventDefault(); // our state decides what is open, not the browser
       this.set(key, !isOpen);
     };
     return h("details", { class: "fold", open: isOpen }, h("summary", { onclick: toggle }, label), isOpen && make());
