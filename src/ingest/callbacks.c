@@ -12,7 +12,7 @@
 
 struct callback {
     const yyjson_val *run_id;
-    const yyjson_val *parent_run_id; /* NULL: not said; JSON null: the root */
+    const yyjson_val *parent_run_id; /* NULL: not given; JSON null: a root run */
     const yyjson_val *name;
     const yyjson_val *tags;
     const yyjson_val *metadata;

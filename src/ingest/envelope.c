@@ -93,7 +93,7 @@ static int read_chain(const struct source_line *in, const struct body *b, struct
         return 0;
     }
     read_common(b, ev);
-    ev->run_is_name = true; /* the document's own example */
+    ev->run_is_name = true; /* documented examples use names as ids */
     ev->name = json_text(member(b, "chain_name"));
     if (ev->kind == EVENT_RUN_START) {
         /* Our own envelope says "node":null of a chain that is in none, such as the graph. */
@@ -116,7 +116,7 @@ static int read_tool(const struct source_line *in, const struct body *b, struct 
     read_common(b, ev);
     ev->name = json_text(member(b, "tool_name"));
     if (str_absent(ev->name))
-        ev->name = ev->run; /* the document's own example names a tool by its id */
+        ev->name = ev->run; /* documented examples name a tool by its id */
     ev->run_is_name = str_eq(ev->name, ev->run);
     ev->call = json_text(member(b, "tool_call_id"));
     if (ev->kind == EVENT_RUN_STREAM) {
@@ -130,7 +130,7 @@ static int read_tool(const struct source_line *in, const struct body *b, struct 
     return 0;
 }
 
-/* The envelope's document gives models no id, so they are identified by place and name. */
+/* The documented envelope has no ids for models, so place and name identify them. */
 static struct str model_run(const struct source_line *in,
                             const struct body *b,
                             struct str model)

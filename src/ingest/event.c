@@ -221,7 +221,7 @@ static enum event_source detect_sse(const struct source_line *in,
         *ret_done = true;
     }
     if (str_is(name, "metadata") || str_is(name, "end"))
-        *ret_done = true; /* and ev says EVENT_NOTHING */
+        *ret_done = true; /* with ev->kind EVENT_NOTHING */
     name = str_head(name, str_find(name, '|'));
     if (part_mode_find(name, &mode) || str_starts(name, STR("messages/")))
         return SOURCE_MODES;

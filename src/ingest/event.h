@@ -79,7 +79,7 @@ struct event {
     struct str parent;         /* callbacks: parent_run_id; events: last of parents */
     const yyjson_val *parents; /* list, root first, where the source has it and it is not empty
                                 */
-    bool parents_known; /* the source says who the parents are (an empty list, a null parent) */
+    bool parents_known; /* the source names the parents; an empty list or null means none */
     struct str name;
     const yyjson_val *tags;     /* list, or NULL */
     const yyjson_val *meta;     /* object, or NULL */
@@ -114,7 +114,7 @@ struct event {
     bool pause;
     bool lossy;
     bool top;         /* run starts: certainly a top-level execution (native agents) */
-    bool derived;     /* run starts: made up by the fold, no run was announced */
+    bool derived;     /* run starts: derived by the fold, the worker did not announce the run */
     bool run_is_name; /* `run` is a name, which every visit and every call repeats */
     bool owes;        /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
 };

@@ -60,7 +60,7 @@ static int read_name(const struct source_line *in, struct event *ev)
                : error_set(in->err, ERR_TYPE, "unknown event \"%s\"", quoted(event, word));
 }
 
-/* LangGraph's plumbing (`__start__`, ChannelWrite<…>) is tagged so. */
+/* LangGraph tags its internal runs (`__start__`, ChannelWrite<…>) as hidden. */
 static bool is_hidden(const yyjson_val *tags)
 {
     json_each(tag, tags)

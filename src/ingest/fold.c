@@ -135,9 +135,9 @@ static int on_run_stream(struct fold *f, const struct json *line, const struct e
     return err == 0 ? fold_emit(f, &rec, run) : err;
 }
 
-/* May @ev, an end, be the only event of its run? The documents' own examples have that:
- * a tool's end with its error, a workflow's with its output.  An agent.done may not:
- * graph.node_complete stands for the node. */
+/* May @ev, an end, be the only event of its run?  Documented examples of native events and of
+ * the envelope have that: a tool's end with its error, a workflow's with its output.  An
+ * agent.done may not: graph.node_complete stands for the node. */
 static bool is_whole_run(struct fold *f, const struct event *ev)
 {
     bool document = ev->source == SOURCE_NATIVE || ev->source == SOURCE_ENVELOPE;
@@ -183,7 +183,7 @@ static int on_run_end(struct fold *f, const struct json *line, const struct even
     return err == 0 && run != NULL ? fold_end_run(f, run, ev, STR("ok")) : err;
 }
 
-/* The statuses that a sender may name itself. */
+/* The status: one that the sender gave and that we know, else error. */
 static struct str error_status(const struct event *ev)
 {
     static const struct str known[] = { { "cancelled", 9 },
@@ -327,7 +327,7 @@ static int on_node_done(struct fold *f, const struct json *line, const struct ev
     if (f->owed.p != NULL && str_eq(f->owed, ev->node))
         return fold_complete(f, ev->step);
     if (named != NULL && !(named->top && str_eq(named->node, ev->node))) {
-        named = NULL; /* the id is taken by something else: it says nothing about this node */
+        named = NULL; /* the id is another run's: it does not identify this node */
         start.run = STR_NONE;
     }
     struct run *run = exec_done(f, ev, named);
@@ -398,7 +398,7 @@ int fold_event(struct fold *f, const struct json *line, const struct event *ev, 
     int err = 0;
 
     if (f->ended && ev->kind == EVENT_JOB_END)
-        return 0; /* some senders send the end twice: the first one counts */
+        return 0; /* some senders send the end twice: use the first */
     if (f->ended) {
         f->stats.late++;
         return ERR_CLOSED;

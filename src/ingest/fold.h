@@ -4,9 +4,9 @@
  * message id, first and last delta, the tool call of a tool run, durations, cards,
  * previews, artifacts, and what must be closed and how.
  *
- * It is a cache of the log (law 7).  Deciding only reads the state; the state changes
- * only by taking in a finished record.  So a fold that is thrown away after record N
- * and fed records 1..N again goes on exactly as before.
+ * It is a cache of the log (ARCHITECTURE.md, law 7).  Deciding what an event means only reads
+ * the state; the state changes only when a finished record is applied.  So a fold that is
+ * thrown away after record N and rebuilt from records 1..N goes on exactly as before.
  *
  * One fold, one job, one thread.  After an error other than ERR_CLOSED throw it away
  * and rebuild it. */
@@ -62,12 +62,12 @@ MUST_CHECK int fold_cancel_requested(struct fold *f, struct str reason, int64_t 
 MUST_CHECK int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
 /* How many questions (and pauses) are open. */
 size_t fold_open_questions(const struct fold *f);
-/* Was there ever one, open or not? */
+/* Has the job ever asked a question or been paused? */
 bool fold_has_asked(const struct fold *f);
 bool fold_is_paused(const struct fold *f);
-/* The job waits from now on, without a question. */
+/* Pauses the job: it waits without a question. */
 MUST_CHECK int fold_pause(struct fold *f, int64_t ts);
-/* It goes on: all that was open is resolved. */
+/* Resumes it: all open questions and pauses are resolved. */
 MUST_CHECK int fold_resume(struct fold *f, int64_t ts);
 /* The job starts with answers to questions of an earlier job: @ids is a JSON list. */
 MUST_CHECK int fold_answered(struct fold *f, struct str ids, int64_t ts);

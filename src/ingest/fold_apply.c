@@ -167,7 +167,7 @@ static int apply_info(struct fold *f, const struct record *rec, struct run *run)
     return 0;
 }
 
-/* As much as is needed to say it at the end, and to know it again. */
+/* Keeps the text, up to the field limit: for the run's end, and to recognise a repetition. */
 static int keep_text(struct fold *f, struct run *run, struct str text)
 {
     bool whole = run->text.n == run->streamed; /* so far */
@@ -227,7 +227,7 @@ static int apply_model_end(struct fold *f, const struct record *rec, struct run 
         return 0;
     int err = json_read(&f->reader, rec->calls, &j, NULL);
     if (err != 0)
-        return err == ERR_NOMEM ? err : 0; /* a marker instead of the calls */
+        return err == ERR_NOMEM ? err : 0; /* the field has a marker instead of the calls */
     json_each(item, j.root)
         add_call(f, exec, json_text(json_at(item, "name")), json_text(json_at(item, "id")));
     return 0;
@@ -253,7 +253,7 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
         return 0;
     }
     if (f->n_questions == MAX_QUESTIONS)
-        return 0; /* more wait than one job can name; the record stands all the same */
+        return 0; /* too many to remember; the record is stored all the same */
     struct open_question *q = &f->question[f->n_questions];
     if (!arena_copy(&f->keep, rec->id, &q->id) || !arena_copy(&f->keep, rec->data, &q->value))
         return ERR_NOMEM;
@@ -351,7 +351,7 @@ static int apply_root_end(struct fold *f, const struct record *rec)
                : ERR_NOMEM;
 }
 
-/* What an execution without a root around it has put out may be all that the job says. */
+/* Keeps the output of an execution without a root run: it may be the only output of the job. */
 static int keep_answer(struct fold *f, struct str output)
 {
     struct str text = STR_NONE;
@@ -401,7 +401,7 @@ static int apply_values(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
-/* The root's word on what nodes have put out: {"node": update}. */
+/* The root's updates, {"node": update}: what its nodes have put out. */
 static int apply_updates(struct fold *f, const struct record *rec, struct run *run)
 {
     const struct run *root = fold_open_root(f);
@@ -444,7 +444,7 @@ static int apply_cancel(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
-/* A new attempt announces its own runs. */
+/* A new attempt announces its own runs: forgets what was seen of the one before. */
 static int apply_update(struct fold *f, const struct record *rec, struct run *run)
 {
     (void)run;
@@ -460,7 +460,7 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
-/* Kinds that are not here change nothing. */
+/* Kinds that are not listed do not change the state. */
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {

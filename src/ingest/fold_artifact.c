@@ -233,7 +233,7 @@ static void put_output(struct fold *f, struct run *exec, struct str text, struct
     json_end(&f->tmp);
 }
 
-/* What put_output has put. */
+/* Emits what put_output() has written. */
 static int emit_output(struct fold *f, struct run *exec, struct str text)
 {
     int err = emit_artifact(f, exec, STR_NONE, STR_NONE);

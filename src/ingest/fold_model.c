@@ -111,7 +111,7 @@ static struct str message_id(struct fold *f, const struct run *run, struct str i
 /* Is another run the owner of this message's tokens? */
 static bool repeats(struct fold *f, const struct run *run, struct str id)
 {
-    if (run->repeat || id.n == 0 || str_eq(id, run->message)) /* once the owner, always */
+    if (run->repeat || id.n == 0 || str_eq(id, run->message)) /* an owner stays the owner */
         return run->repeat;
     struct run *owner = table_get(&f->seen, fold_owner_key(f, run->exec, id));
     return owner != NULL && owner != run;
@@ -170,7 +170,7 @@ static int fill_delta(struct fold *f,
         rec->reasoning = fold_limit_text(f, m->reasoning, &err);
     rec->lossy = m->lossy;
     rec->last = m->finish;
-    /* What the message says is never replaced by a marker: clients put it together. */
+    /* A message's content is never replaced by a marker: clients concatenate it. */
     if (m->content != NULL)
         rec->content = fold_json(f, m->content, true, &err);
     if (m->call_chunks != NULL)
@@ -263,8 +263,8 @@ static struct str finish_reason(const struct message *m)
     return reason.p != NULL ? reason : json_text(json_at(m->response, "stop_reason"));
 }
 
-/* What the end says, else what was streamed: the envelope and native events need not repeat it.
- */
+/* The text in the end event, else the streamed text: the envelope and native events need not
+ * repeat it. */
 static struct str final_text(struct fold *f,
                              const struct event *ev,
                              const struct run *run,

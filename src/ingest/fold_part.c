@@ -229,7 +229,7 @@ int fold_resumed(struct fold *f)
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
-/* --- executions that are made up --------------------------------------------- */
+/* --- derived executions ------------------------------------------------------ */
 
 static struct str before(struct str s, char c)
 {
@@ -328,7 +328,7 @@ static int ends_by_handing_over(struct fold *f, const yyjson_val *updates)
     int err = 0;
 
     if (json_at(updates, "__metadata__") != NULL)
-        return 0; /* out of a cache: no execution of this run */
+        return 0; /* served from a cache: this run did not execute it */
     while (err == 0 && (key = yyjson_obj_iter_next(&it)) != NULL) {
         struct str node = json_text(key);
         struct run *run = exec_to_end(f, node);
@@ -527,7 +527,7 @@ int fold_messages(struct fold *f, struct run *run, const yyjson_val *output)
     yyjson_val *key;
     size_t i = 0;
     if (run->derived && f->message_parts)
-        return 0; /* the parts themselves say which messages are new */
+        return 0; /* messages parts tell which messages are new */
     int err = message_is(output) ? message_once(f, run, output, i++) : 0;
 
     while (err == 0 && !message_is(output) && (key = yyjson_obj_iter_next(&it)) != NULL)
@@ -608,7 +608,7 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     rec.info.ns = ev->ns;
     rec.data = fold_json_skip(f, data, STR("__interrupt__"), &err);
     if (err != 0 || str_is(rec.data, "{}"))
-        return err; /* nothing but the question, which is a record of its own */
+        return err; /* it has only the question, which is a record of its own */
     if (ev->mode == PART_VALUES && json_at(data, "__interrupt__") != NULL)
         rec.data = fold_json(f, data, true, &err); /* clients show the last state that they got
                                                     */

@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-/* --- who is who -------------------------------------------------------------- */
+/* --- ancestors and executions ------------------------------------------------ */
 
 static bool has_tag(const yyjson_val *tags, struct str tag)
 {
@@ -136,7 +136,7 @@ static uint32_t count_bars(struct str ns)
     return n;
 }
 
-/* An event that names neither a parent nor a namespace happens in an execution that is open.
+/* An event that names neither a parent nor a namespace belongs to an execution that is open.
  * A chain without a node is a graph of its own, not a part of a node. */
 static struct run *exec_around(struct fold *f, const struct event *ev)
 {

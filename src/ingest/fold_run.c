@@ -92,7 +92,7 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
     return err;
 }
 
-/* What fold_describe_run() may have borrowed from the header of an open run. */
+/* Copies what fold_describe_run() may have borrowed from the header of an open run. */
 static int keep_info(struct fold *f, struct run_info *info)
 {
     bool kept = arena_copy(&f->work, info->parent, &info->parent) &&

@@ -1,8 +1,8 @@
 /* What the fold has seen: runs by id, and the keys of everything else that it must recognise
  * (message ids, sections, URLs, updates that are still to come).
  *
- * One table has them all; enum seen_space tells the kinds apart.  Deciding asks here, and
- * fold_apply.c adds. */
+ * One table has them all; enum seen_space tells the kinds apart.  The code that decides what an
+ * event means looks things up here; fold_apply.c adds them. */
 #include "ingest/fold_state.h"
 
 #include "base/error.h"
@@ -54,7 +54,7 @@ struct key fold_owner_key(const struct fold *f, const struct run *exec, struct s
     return k;
 }
 
-/* Of one run of the graph. */
+/* The key of a node's due updates in one run of the graph. */
 struct key fold_updates_key(const struct fold *f, const struct run *root, struct str node)
 {
     struct key k = fold_key(f, SEEN_UPDATES, node);
@@ -85,7 +85,7 @@ int fold_expect_update(struct fold *f, const struct run *exec)
     return fold_mark(f, k, due);
 }
 
-/* Of a run that is open or closed. */
+/* Has @run, open or closed, streamed exactly @text? */
 static bool has_said(const struct fold *f, const struct run *run, struct str text)
 {
     size_t n = run->header != NULL ? run->text.n : run->said_n;
@@ -93,7 +93,7 @@ static bool has_said(const struct fold *f, const struct run *run, struct str tex
         run->header != NULL ? table_key(&f->seen, SEEN_TEXT, buf_text(&run->text)) : run->said;
 
     if (!run->keeps_text)
-        return true; /* its end says it whole */
+        return true; /* its end has the whole text */
     return text.n == run->streamed &&
            key_eq(said, table_key(&f->seen, SEEN_TEXT, str_head(text, n)));
 }

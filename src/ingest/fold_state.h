@@ -24,7 +24,7 @@ enum seen_space {
     SEEN_SECTION_END,
     SEEN_URL,
     SEEN_CITED,
-    SEEN_DERIVED, /* for made-up ids, which depend on its number; never stored */
+    SEEN_DERIVED, /* for derived ids, which depend on this constant; never stored */
     SEEN_REPORT,  /* for telling reports apart; never stored */
     SEEN_TEXT,    /* for telling messages apart; never stored */
     SEEN_UPDATES  /* node -> how many of its ended executions have no update yet */
@@ -39,7 +39,7 @@ struct run {
     struct str node;         /* executions only, after closing too */
     struct str message;      /* models: the message id of its first delta */
     struct buf text; /* models, while open: the text of its deltas, to the field limit */
-    struct key said; /* models, after closing: of that text */
+    struct key said; /* models, after closing: hash of that text */
     size_t said_n, streamed; /* bytes of that text, and of all deltas */
     char *meta_raw;          /* owned; metadata as it last stood in a line: only a cache */
     size_t meta_raw_n;
@@ -52,20 +52,20 @@ struct run {
     uint32_t depth; /* node runs above it, itself included when it is one */
     enum run_type type;
     bool node_run, top, card, panel, counted, derived, repeat, finish;
-    bool keeps_text; /* a model whose end need not say its text */
+    bool keeps_text; /* a model whose end event may come without its text */
 };
 
 /* What was sent last under a message id. */
 struct sent {
     const struct run *run; /* that streamed it; NULL: it was sent whole */
-    struct key data;       /* of a whole message's JSON */
+    struct key data;       /* hash of a whole message's JSON */
 };
 
 /* A tool call that a model has announced and no tool run has taken yet. */
 struct announced_call {
     struct key name;
     struct run *exec;
-    char id[64]; /* longer ids are not matched at the start; the end still tells */
+    char id[64]; /* longer ids are not matched at a tool's start, only at its end */
     size_t id_n;
 };
 
@@ -100,8 +100,8 @@ struct fold {
     bool message_parts; /* stream parts have carried messages */
     bool state_parts;   /* and the state of the graph that runs */
     bool paused;
-    bool root_failed; /* the root run that ended last did not end well */
-    bool node_failed; /* nor did the execution that ended last; no other has begun since */
+    bool root_failed; /* the root run that ended last has failed */
+    bool node_failed; /* so has the execution that ended last; no other has begun since */
     struct str failure, failure_type; /* why, in keep */
     uint64_t n_derived;
     uint64_t epoch;                               /* how many attempts have begun anew */

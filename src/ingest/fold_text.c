@@ -1,4 +1,4 @@
-/* Texts for records: JSON within the field limit, previews, ids that are made up. */
+/* Texts for records: JSON within the field limit, previews, derived ids. */
 #include "base/error.h"
 #include "base/utf8.h"
 #include "ingest/fold_state.h"

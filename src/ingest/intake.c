@@ -19,7 +19,7 @@ struct intake {
     struct intake_stats stats;
     uint64_t line;      /* of the current job, from 1 */
     uint64_t data_line; /* where the SSE message at hand has its data */
-    uint64_t told_line; /* for the report of a bad one */
+    uint64_t told_line; /* the number that a report of a bad line gives */
 };
 
 int intake_new(const struct intake_options *options, struct intake **ret)

@@ -143,7 +143,7 @@ static inline const struct class_name *class_find(struct str name, bool *ret_chu
 {
     if (!str_is(name, "AIMessageChunk"))
         return class_search(name, ret_chunk);
-    *ret_chunk = true; /* nearly all of them */
+    *ret_chunk = true; /* the fast path: nearly all names are this one */
     return &class_names[0];
 }
 
@@ -153,7 +153,7 @@ static bool is_generation(struct str class)
            str_is(class, "ChatGeneration") || str_is(class, "ChatGenerationChunk");
 }
 
-/* The number 1, whose text we have. */
+/* Is it the number 1?  Numbers are kept as text. */
 static bool is_one(const yyjson_val *v)
 {
     return unsafe_yyjson_is_raw((yyjson_val *)v) &&
@@ -442,7 +442,8 @@ static void read_lc(const struct message_shape *s, struct buf *scratch, struct m
     else if (is_constructor(s) && is_generation(name))
         read_object(s->kwargs, scratch, ret);
     else if (class != NULL)
-        (void)repr_message(json_text(s->repr), scratch, ret); /* else it stays no message */
+        (void)repr_message(json_text(s->repr), scratch, ret); /* on failure cls stays
+                                                                 MESSAGE_NONE */
 }
 
 static void read_shape(const yyjson_val *v, struct buf *scratch, struct message *ret)

@@ -15,7 +15,7 @@
 struct native {
     const yyjson_val *root;
     const yyjson_val *data; /* object, or NULL */
-    struct str agent_id;    /* 000: of the event; 004: of its metadata */
+    struct str agent_id;    /* `agent`: of the event; `aiq`: of its metadata */
 };
 
 static const yyjson_val *get(const yyjson_val *object, struct str key)
@@ -74,8 +74,8 @@ static void read_run(const struct source_line *in, const struct native *n, struc
     }
 }
 
-/* Agents.  Upstream's ids are new with every event and metadata.agent_id is the agent's
- * own; ours are both the same.  Another agent's id is the parent's. */
+/* Agents.  AI-Q's own server makes a new id for every event, and metadata.agent_id is the
+ * agent's; in our streams both are the agent's.  Another agent's id is the parent's. */
 static int read_workflow(const struct source_line *in, const struct native *n, struct event *ev)
 {
     struct str workflow = json_text(json_at(in->top.metadata, "workflow"));
@@ -271,7 +271,7 @@ static int read_succeeded(const struct source_line *in,
     return read_done(in, n, ev);
 }
 
-/* Our own 004 stream uses it for questions and answers too. */
+/* job.update: our `aiq` dialect sends questions and answers as this event, too. */
 static int read_update(const struct source_line *in, const struct native *n, struct event *ev)
 {
     const yyjson_val *text = either(inner(n, "output"), inner(n, "message"));
@@ -403,7 +403,7 @@ static int read_node_done(const struct source_line *in,
     ev->step = json_int(top(n, "step"), ev->step);
     ev->run = n->agent_id;
     if (yyjson_is_str((yyjson_val *)node) && json_text(node).n == 0) {
-        ev->kind = EVENT_NOTHING; /* document 000's handler says so of the graph itself */
+        ev->kind = EVENT_NOTHING; /* senders of `agent` events send it for the graph itself */
         return 0;
     }
     return need_text(in, node, "node", &ev->node);

@@ -1,7 +1,7 @@
 /* Python's repr, as json.dumps(default=str) leaves it in JSON strings.
  *
- * It was not meant to be read back, and much of it cannot be.  We take the few things
- * that can: the literals of a message, an exception's text, an interrupt's id. */
+ * A repr cannot be parsed back in general.  We read the few things that can: the literals of a
+ * message, an exception's text, an interrupt's id. */
 #ifndef INGEST_REPR_H
 #define INGEST_REPR_H
 
@@ -15,7 +15,7 @@ struct message;
  * escapes must be undone; everything else is borrowed from @s. */
 bool repr_message(struct str s, struct buf *scratch, struct message *ret);
 
-/* What an exception says: RuntimeError('no disk') gives `no disk`.  @s itself when it is
+/* The message of an exception: RuntimeError('no disk') gives `no disk`.  @s itself when it is
  * no call; the arguments as they stand when the first is no string. */
 struct str repr_call_text(struct str s, struct buf *scratch);
 

@@ -1,5 +1,5 @@
 /* Lines in, messages out.  The fields of an SSE message are collected in two buffers and
- * handed out at its blank line; JSON lines pass by them.
+ * handed out at its blank line; JSON lines are handed out directly.
  *
  * Stricter than a browser in one thing: a line that is neither a field, a comment nor
  * JSON is an error rather than ignored, for it is most likely a worker's stray print. */
@@ -32,7 +32,7 @@ static bool pending(const struct sse *s)
     return s->has_event || s->has_data;
 }
 
-/* The message is lost; what still belongs to it is dropped with it. */
+/* Drops the message, and its lines that are still to come. */
 static int lose(struct sse *s, int code)
 {
     forget(s);
@@ -141,7 +141,7 @@ void sse_lose_line(struct sse *s, struct str beginning)
     if (s->delivered)
         forget(s);
     if (pending(s) || !is_json(beginning))
-        (void)lose(s, ERR_TOO_LARGE); /* the caller says why */
+        (void)lose(s, ERR_TOO_LARGE); /* the caller reports the reason */
 }
 
 int sse_end(struct sse *s, struct sse_message *ret)

@@ -1,6 +1,6 @@
-/* One function for each kind of value; an object is looked up by its class.  Depth is counted,
- * because values may contain themselves, and the buffer's limit ends what multiplies.  Keys
- * within keys are counted too: each escapes the one inside and makes it twice as long. */
+/* One function for each kind of value; an object is looked up by its class.  Depth is limited,
+ * because values may contain themselves; the buffer's limit stops values that are repeated
+ * exponentially.  Keys within keys are limited too: each level of escapes doubles them. */
 #include "pickle/json.h"
 
 #include "base/base64.h"
@@ -25,7 +25,7 @@ static void put(struct printer *p, const struct value *v);
 
 /* --- plain values ------------------------------------------------------------ */
 
-/* The shortest that is read back as the same. */
+/* The shortest text that is read back as the same number. */
 static void put_float(struct buf *out, double number)
 {
     char text[40];
@@ -61,7 +61,7 @@ static void put_list(struct printer *p, struct value *const *items, size_t n)
     json_end_array(p->out);
 }
 
-/* A key as text: what is none is written as JSON first. */
+/* A key as text: one that is not a text is written as JSON first. */
 static void put_key(struct printer *p, const struct value *key)
 {
     struct printer inner = *p;
@@ -182,7 +182,7 @@ static bool put_path(struct printer *p, const struct value *object)
     return true;
 }
 
-/* set([…]), and what lists in disguise are filled with. */
+/* set([…]), and the items of list-like objects such as deque. */
 static bool put_listed(struct printer *p, const struct value *object)
 {
     const struct value *from = object->args->n > 0 ? object->args->items[0] : NULL;

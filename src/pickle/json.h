@@ -1,4 +1,4 @@
-/* What a pickle says, as JSON.
+/* The value of a pickle, as JSON.
  *
  *     tuple, set, deque             a list; bytes: base64
  *     datetime, date, time          ISO 8601; timedelta: seconds

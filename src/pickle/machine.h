@@ -49,7 +49,7 @@ int machine_push(struct machine *m, struct value *v);
 /* Never the mark. */
 int machine_pop(struct machine *m, struct value **ret);
 
-/* The value on top, at a place in the memo; and from there. */
+/* Stores the topmost value in the memo, and pushes one from there. */
 int machine_remember(struct machine *m, uint64_t at);
 int machine_recall(struct machine *m, uint64_t at);
 

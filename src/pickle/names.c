@@ -2,7 +2,7 @@
  * tries to run code as an error instead of a strange result. */
 #include "pickle/names.h"
 
-/* With all that is below them. */
+/* Including their submodules. */
 static const char *const refused_modules[] = {
     "os",
     "posix",
@@ -39,8 +39,8 @@ static const char *const refused_modules[] = {
     "tempfile",
 };
 
-/* Of builtins; its exceptions besides, which are known by their ending.  getattr of a class is
- * how Python names what is inside of it. */
+/* The allowed names of builtins; exceptions are allowed too, by the ending of their names.
+ * Python pickles members of a class as getattr calls. */
 static const char *const plain_types[] = {
     "object",        "int",
     "float",         "bool",

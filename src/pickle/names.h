@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-/* False for names that data never has and attacks need. */
+/* False for names that appear in attacks and never in data. */
 bool pickle_name_is_harmless(struct str module, struct str name);
 
 #endif

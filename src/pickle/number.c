@@ -77,7 +77,7 @@ int number_put_bytes(struct buf *out, struct str decimal)
         bytes[i] = byte_at(&m, i);
     if (negative)
         negate(bytes, n);
-    /* The last byte says nothing when the one before has the same sign. */
+    /* The last byte is redundant when the one before has the same sign. */
     unsigned char sign = (unsigned char)(bytes[n - 1] >= 0x80 ? 0xff : 0);
     while (n > 1 && bytes[n - 1] == sign && (bytes[n - 2] >= 0x80) == (sign != 0))
         n--;

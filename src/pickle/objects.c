@@ -1,8 +1,8 @@
 /* Names, and calls of them that are recorded and never made.
  *
- * A class or a function is a name.  What a call of it would make is an object with that name
- * and the arguments; but bytes and what is inside of a class, which Python writes as calls, are
- * what they mean. */
+ * A class or a function is a name.  A call of it becomes an object with that name and the
+ * arguments.  Bytes and members of classes, which Python also writes as calls, become what the
+ * call would return. */
 #include "base/utf8.h"
 #include "pickle/machine.h"
 #include "pickle/names.h"
@@ -97,7 +97,7 @@ static int push_inner(struct machine *m, const struct value *args)
     return machine_push_written(m, VALUE_NAME, &text);
 }
 
-/* What the call of @name would make, were it made. */
+/* The object that stands for the call of @name. */
 static int push_object(struct machine *m, struct value *name, struct value *args)
 {
     struct value *v;

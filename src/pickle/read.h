@@ -1,8 +1,8 @@
 /* Reading pickles of protocols 0 to 5 without executing anything.
  *
- * A pickle is a program for a stack machine, and Python's runs whatever it names.  This one
- * cannot call: a class or a function is a name, and a call of it an object with that name and
- * its arguments.  Names that only an attack would hold (os.system, builtins.eval) are refused,
+ * A pickle is a program for a stack machine, and Python's machine calls whatever it names. This
+ * one cannot call: a class or a function is a name, and a call of it an object with that name
+ * and its arguments.  Names that only attacks use (os.system, builtins.eval) are refused,
  * as is every opcode that needs the embedding program (persistent ids, extensions, buffers).
  *
  * Pure. */

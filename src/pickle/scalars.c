@@ -113,7 +113,7 @@ int step_float_line(struct machine *m)
 
     if (err != 0)
         return err;
-    (void)snprintf(copy, sizeof(copy), "%.*s", STR_ARG(line)); /* one that is cut is none */
+    (void)snprintf(copy, sizeof(copy), "%.*s", STR_ARG(line)); /* a truncated one is refused */
     double number = strtod(copy, &end);
     return line.n > 0 && line.n < sizeof(copy) && *end == '\0' && end == copy + line.n
                ? push_float(m, number)
@@ -135,7 +135,7 @@ int step_float(struct machine *m)
     return push_float(m, number);
 }
 
-/* @n hexadecimal digits; false when they are none. */
+/* @n hexadecimal digits; false when there are other characters. */
 static bool read_hex(struct str s, size_t n, uint32_t *ret)
 {
     *ret = 0;

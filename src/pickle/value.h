@@ -1,5 +1,5 @@
-/* What a pickle says, as a tree of plain values.  The memo makes it a graph: a value may have
- * several parents, and may contain itself. */
+/* The value of a pickle, as a tree of plain values.  The memo makes it a graph: a value may
+ * have several parents, and may contain itself. */
 #ifndef PICKLE_VALUE_H
 #define PICKLE_VALUE_H
 
@@ -17,8 +17,8 @@ enum value_kind {
     VALUE_SET,
     VALUE_DICT,
     VALUE_NAME,   /* text: "module.name" of a class or a function */
-    VALUE_OBJECT, /* made by a call of a class, which never took place */
-    VALUE_MARK,   /* the reader's */
+    VALUE_OBJECT, /* stands for the call of a class, which was not made */
+    VALUE_MARK,   /* internal to the reader */
 };
 
 struct value {
