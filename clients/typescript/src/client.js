@@ -2,18 +2,18 @@
  * A job's events as an async iterator that survives cut connections and restarts of the server,
  * and the few requests that go with it.
  *
- * An event's id is a place in the job's log. After a cut the reader comes back with the last
- * one, so that nothing is left out and nothing comes twice; what comes without an id is about
- * the connection.  The end of a response is only believed when the server says, asked again,
- * that there is nothing more (204).
+ * An event's id is a cursor into the job's log. After a lost connection the reader reconnects with
+ * the last id, so that no event is missing and none comes twice. Events without an id are about the
+ * connection. The end of a response is not the end of the job: the reader asks again, and stops when
+ * the server answers 204.
  */
 import { SseParser } from './sse.js';
 
 /**
  * @typedef {object} Server
  * @property {string} [url] where it listens; in a browser the page's own origin
- * @property {string} [token] who is asking
- * @property {AbortSignal} [signal] ends what is going on
+ * @property {string} [token] the access token
+ * @property {AbortSignal} [signal] aborts the request or the stream
  * @property {typeof fetch} [fetch]
  *
  * @typedef {object} Place
@@ -34,7 +34,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8400';
 const WAIT_MS = { first: 250, most: 10_000 };
 const SILENCE_MS = 60_000;
 
-/** The server has refused: `status`, and its own words as the message. */
+/** The server has refused the request: `status`, and its error text as the message. */
 export class SpoolwireError extends Error {
     /** @param {number} status @param {string} message */
     constructor(status, message) {
@@ -63,7 +63,7 @@ async function refusal(response) {
     try {
         detail = JSON.parse(text).detail ?? text;
     } catch {
-        // A proxy's page: its text will do.
+        // Not JSON, such as a proxy's error page: use its text.
     }
     if (typeof detail !== 'string') detail = JSON.stringify(detail);
     return new SpoolwireError(response.status, detail || `HTTP ${response.status}`);
@@ -82,7 +82,7 @@ async function post(server, path, body) {
 }
 
 /**
- * Hands in a job; returns it with its `job_id`.  With a `job_id` of your own the request may be
+ * Submits a job; returns it with its `job_id`.  With a `job_id` of your own the request may be
  * repeated: a second one is refused with 409.
  * @param {string} agent
  * @param {unknown} input
@@ -134,14 +134,14 @@ async function* read(response, parser, silence) {
 
     try {
         for (;;) {
-            // Whoever slept, or changed networks, is never told that the other end is gone.
+            // After sleep or a change of networks, TCP does not report that the connection is dead.
             const timer = setTimeout(() => reader.cancel().catch(() => {}), silence);
             const { value, done } = await reader.read().finally(() => clearTimeout(timer));
             if (done) return;
             yield* parser.feed(decoder.decode(value, { stream: true }));
         }
     } finally {
-        reader.cancel().catch(() => {}); // whoever stops reading closes the connection
+        reader.cancel().catch(() => {}); // closes the connection when the caller stops reading
     }
 }
 
@@ -149,7 +149,7 @@ async function* read(response, parser, silence) {
  * The events of a job, from its beginning or after a place, until its end.
  *
  * Throws a `SpoolwireError` when the server refuses (no such job, no right to see it); ends
- * quietly when `signal` is aborted; anything else is a cut, after which it goes on.
+ * quietly when `signal` is aborted; after any other error it reconnects.
  *
  * @param {string} job
  * @param {Place & Server} [options]
@@ -184,7 +184,7 @@ export async function* subscribe(job, options = {}) {
                 yield { id, event, data: JSON.parse(data) };
                 if (signal?.aborted) return;
             }
-            if (n > 0 && parser.retry === undefined) continue; // the end, or so it seems
+            if (n > 0 && parser.retry === undefined) continue; // probably the end: ask at once
         } catch (error) {
             if (error instanceof SpoolwireError) throw error;
             if (signal?.aborted) return;

@@ -4,7 +4,7 @@
  * @typedef {{ id: string | undefined, event: string, data: string }} SseEvent
  */
 
-/** One event at a time, from text that comes in any pieces. */
+/** Parses events from text that arrives in pieces of any size. */
 export class SseParser {
     #rest = '';
     #hadCr = false;
@@ -13,7 +13,7 @@ export class SseParser {
     #event = '';
     /** @type {string[]} */
     #data = [];
-    /** Milliseconds to wait before coming back, if the server has said so.
+    /** Milliseconds to wait before reconnecting, if the server has sent `retry`.
      * @type {number | undefined} */
     retry;
 
@@ -48,7 +48,8 @@ export class SseParser {
         const event = { id: this.#id, event: this.#event || 'message', data: this.#data.join('\n') };
         const isEvent = this.#data.length > 0;
 
-        // Not sticky, as it is for a browser: an event of the connection itself has no place.
+        // Unlike a browser's, the id does not stay for the next event: events about the connection
+        // have none.
         this.#id = undefined;
         this.#event = '';
         this.#data = [];

@@ -1,7 +1,7 @@
 """python -m spoolwire run module.py:graph
 
 Without --pull it is a process of a pool, which the server starts and talks to over standard
-input and output.  With --pull it comes for its jobs over HTTP.
+input and output.  With --pull it is a pull worker, which leases its jobs over HTTP.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def load(args: argparse.Namespace, client: Client | None) -> Agent:
 
 
 def named(e: BaseException) -> str:
-    """Our own errors say enough; of others, the kind is needed too."""
+    """The message of an error of ours; for others, the class as well."""
     return str(e) if isinstance(e, SpoolwireError) else f"{type(e).__name__}: {e}"
 
 

@@ -38,7 +38,7 @@ class Address:
 
 
 def url_of(url: str | None) -> str:
-    """@url, or what the environment says."""
+    """@url, or SPOOLWIRE_URL of the environment."""
     return url or os.environ.get("SPOOLWIRE_URL") or DEFAULT_URL
 
 

@@ -1,4 +1,4 @@
-"""An agent: what does a kind of job, and answers questions about itself."""
+"""An agent: runs jobs of one kind, and answers calls about itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Agent(Protocol):
         """Does the job, and returns its output."""
 
     async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
-        """The answer to a short question; ValueError when it is none that we know."""
+        """The answer to a call; ValueError when there is no call of that name."""
 
 
 class HandlerAgent:

@@ -1,4 +1,4 @@
-"""How long to wait before the next try: twice as long each time, and never in step with others."""
+"""Exponential backoff: how long to wait before the next try, with jitter."""
 
 from __future__ import annotations
 

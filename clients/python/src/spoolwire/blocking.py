@@ -1,4 +1,4 @@
-"""For callers that cannot await: a thread with an event loop that does it for them."""
+"""Runs coroutines for synchronous callers, on an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """The result of @work, when it is there."""
+    """Waits for @work and returns its result."""
     return asyncio.run_coroutine_threadsafe(work, _the_loop()).result()
 
 
 def _the_loop() -> asyncio.AbstractEventLoop:
-    """One for the whole process, made when it is needed first."""
+    """The event loop of the process, started at the first call."""
     global _loop
     with _lock:
         if _loop is None:

@@ -1,4 +1,4 @@
-"""A LangChain callback handler that tells a job what a chain does.
+"""A LangChain callback handler that sends a chain's events to a job.
 
     async def handler(job):
         return await chain.ainvoke(job.input, {"callbacks": [SpoolwireCallback(job)]})
@@ -82,7 +82,7 @@ KEPT = {"run_id", "parent_run_id", "tags", "metadata", "name", "chunk", "inputs"
 
 
 def called(serialized: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Which runnable it is, without all of its settings."""
+    """The identity of a runnable, without its settings."""
     if not serialized:
         return None
     return {k: serialized[k] for k in ("id", "name") if k in serialized}

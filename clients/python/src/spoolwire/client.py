@@ -1,8 +1,8 @@
-"""Requests to a server, made again while it is away.
+"""Requests to a server, repeated while it cannot be reached.
 
-Everything that is asked here may be asked twice: batches carry their number, leases their
-request id, checkpoints and items their names.  So a request whose answer was lost is simply
-sent again, until it is answered or `patience` is over.
+All requests are idempotent: batches carry their number, leases their request id, checkpoints
+and items their names.  So a request whose answer was lost is sent again, until it is answered
+or `patience` is over.
 
 A client may be used from several event loops; each has connections of its own.
 """
@@ -65,7 +65,7 @@ class Client:
     async def request(self, method: str, path: str, body: Any = None, *,
                       query: Mapping[str, Any] | None = None, timeout: float | None = None,
                       patience: float | None | EllipsisType = ...) -> Answer:
-        """The answer, if it is a good one (2xx); Refused or ServerAway otherwise.  @body is bytes,
+        """The answer, if its status is 2xx; raises Refused or ServerAway otherwise.  @body is bytes,
         or anything that can be written as JSON; @patience is the client's unless given."""
         data = body if isinstance(body, bytes) else None if body is None else encode(body)
         if isinstance(patience, EllipsisType):
@@ -93,7 +93,7 @@ class Client:
     async def stream(self, path: str, *, query: Mapping[str, Any] | None = None,
                      headers: Mapping[str, str] | None = None
                      ) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
-        """One try at an answer that has no end yet: its head, and its body as it comes."""
+        """One try, without repetition, at an answer that streams: its head, and its body as it comes."""
         connection = await Connection.open(self.address, self._tls)
         try:
             await connection.send("GET", path_of(path, query), self._headers(headers), None)
@@ -103,7 +103,7 @@ class Client:
             connection.close()
 
     def close(self) -> None:
-        """Of the connections that no request is using."""
+        """Closes the connections that no request is using."""
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()

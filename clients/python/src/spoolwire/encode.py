@@ -1,4 +1,4 @@
-"""Anything a graph may say, as one line of JSON.
+"""Encodes any value of a graph as one line of JSON.
 
 Messages and models are written flat, as their own model_dump() has them, which is what LangGraph's
 server writes too.  What has no JSON form is written as text rather than refused: an odd value in
@@ -24,19 +24,19 @@ TIMES = (datetime.datetime, datetime.date, datetime.time)
 
 
 def encode(value: Any) -> bytes:
-    """Without a line end, and never with one inside."""
+    """One line of JSON, without its line end."""
     try:
         text = json.dumps(value, default=plain, ensure_ascii=False, separators=(",", ":"))
         return text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair; escaped, the server can join it
         return json.dumps(value, default=plain, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError):
-        # A key that is no text, or an object inside itself.
+        # A key that is not a string, or an object that contains itself.
         return json.dumps(tame(value, ()), default=str, separators=(",", ":")).encode()
 
 
 def plain(value: Any) -> Any:
-    """What stands in for @value, which json does not know."""
+    """A JSON value that replaces @value, which json cannot encode."""
     if hasattr(value, "model_dump") and not isinstance(value, type):
         return value.model_dump()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -63,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def tame(value: Any, above: tuple[int, ...]) -> Any:
-    """A copy of @value in which every key is a text and nothing contains itself."""
+    """A copy of @value in which every key is a string and nothing contains itself."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if id(value) in above or len(above) > 50:

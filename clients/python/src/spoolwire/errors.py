@@ -8,15 +8,15 @@ class SpoolwireError(Exception):
 
 
 class ServerAway(SpoolwireError):
-    """The server could not be reached, or could not answer, for as long as we were to try."""
+    """The server could not be reached, or could not answer, until `patience` was over."""
 
 
 class NotTrusted(SpoolwireError):
-    """Nobody whom this machine trusts has signed the server's certificate: waiting will not help."""
+    """The server's certificate is not signed by an authority that this machine trusts: retrying does not help."""
 
 
 class Refused(SpoolwireError):
-    """The server understood, and said no."""
+    """The server refused the request."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"{status}: {detail}")
@@ -25,11 +25,11 @@ class Refused(SpoolwireError):
 
 
 class LeaseLost(SpoolwireError):
-    """The job is another worker's now, or nobody's: let go of it."""
+    """The lease is no longer valid: another worker has the job, or it has ended.  Stop working on it."""
 
 
 class SourceError(SpoolwireError):
-    """There is no graph where one was said to be."""
+    """There is no graph under the name that was given."""
 
 
 class Interrupted(SpoolwireError):
@@ -37,7 +37,7 @@ class Interrupted(SpoolwireError):
 
 
 class HandBack(SpoolwireError):
-    """Raised by a handler: the job goes back into the queue, at no cost."""
+    """Raised by a handler: requeues the job, without using up an attempt."""
 
 
 class GraphLoadError(SpoolwireError):

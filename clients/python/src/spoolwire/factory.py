@@ -1,4 +1,4 @@
-"""Functions that make a graph for each run: what they are called with.
+"""Graph factories: functions that make a graph for each run, and their arguments.
 
 As with LangGraph's own server, a function takes the run's config, a `ServerRuntime`, both or nothing.
 The runtime says what the graph is wanted for: one that is only drawn needs no connections.
@@ -20,7 +20,7 @@ from typing import Any
 from .errors import SourceError
 
 RUN = "threads.create_run"
-# What calls want the graph for; anything else is about the graph itself.
+# What calls use the graph for; all other calls read the graph itself.
 USES = {"get_state": "threads.read", "update_state": "threads.update",
         "bulk_update_state": "threads.update"}
 READ = "assistants.read"
@@ -77,7 +77,7 @@ def wanted(function: Callable[..., Any], name: str) -> list[tuple[inspect.Parame
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Its annotations; also of names that it imports for type checkers alone."""
+    """Its annotations, also if they are names that it imports for type checkers only."""
     known: dict[str, Any] = {"RunnableConfig": dict}
     if (server_runtime := alias()) is not None:
         known["ServerRuntime"] = server_runtime

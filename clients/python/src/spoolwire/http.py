@@ -34,7 +34,7 @@ class Connection:
         self._reader = reader
         self._writer = writer
         self._address = address
-        self.reusable = False  # the last answer was read to its end, and may be followed
+        self.reusable = False  # the last answer was read to its end, and keep-alive is allowed
 
     @classmethod
     async def open(cls, address: Address, tls: ssl.SSLContext | None) -> Connection:
@@ -81,7 +81,7 @@ class Connection:
         return head
 
     async def body(self, head: Head) -> AsyncIterator[bytes]:
-        """What follows @head, as it comes.  A body that is cut raises."""
+        """The body after @head, as it comes.  Raises when the connection is cut."""
         if head.status in (204, 304):
             pass
         elif "chunked" in head.headers.get("transfer-encoding", "").lower():

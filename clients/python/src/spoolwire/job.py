@@ -12,7 +12,7 @@ from .client import Client
 from .encode import encode
 from .errors import HandBack, Interrupted
 
-Fence = Mapping[str, str]  # what a write has in its query, to prove that its job is still ours
+Fence = Mapping[str, str]  # query parameters of a write that prove that we still have the job's lease
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Assignment:
     input: Any
     resume: Mapping[str, Any] | None  # answers by interrupt id; {} after a pause
     thread: str | None
-    run: Mapping[str, Any]  # what a client of LangGraph's API has sent; {} for a plain job
+    run: Mapping[str, Any]  # the run request of a client of LangGraph's API; {} for a plain job
     lease: str | None
     seq: int
     lease_seconds: float
@@ -80,11 +80,11 @@ class Job:
         return self.assignment.input
 
     async def emit(self, event: Any) -> None:
-        """Says what happens: an event in any of the source formats."""
+        """Sends an event, in any of the source formats."""
         await self._transport.put(encode(event))
 
     def post(self, event: bytes) -> None:
-        """The same for one line of JSON, at once, from any thread."""
+        """The same for one line of JSON, without waiting, from any thread."""
         if threading.get_ident() == self._thread:
             self._transport.put_now(event)
         else:
@@ -93,14 +93,14 @@ class Job:
     async def flush(self) -> None:
         await self._transport.flush()
 
-    # What the one who has leased the job does with it.
+    # For the worker that has leased the job.
 
     def start(self, handler: Handler) -> asyncio.Task[Finish]:
         self._task = asyncio.ensure_future(perform(handler, self))
         return self._task
 
     def cancel(self) -> None:
-        """As asked for by the server: the handler's task is cancelled, once."""
+        """The server asked for it: cancels the handler's task, once."""
         if not self.cancel_wanted:
             self.cancel_wanted = True
             self._stop()
@@ -134,8 +134,8 @@ class Finish:
 
 
 async def perform(handler: Handler, job: Job) -> Finish:
-    """Runs the handler; every way in which it may end is a Finish, but a cancellation that nobody
-    has asked for, which is passed on."""
+    """Runs the handler and returns how it ended.  Only a cancellation that neither the server nor the
+    worker asked for is raised."""
     try:
         return Finish("success", await handler(job))
     except Interrupted:

@@ -1,8 +1,8 @@
-"""A job's events on their way over HTTP: batches with numbers, one after another.
+"""Sends a job's events over HTTP, in numbered batches, one after another.
 
-A batch is sent until it is answered, with the same number, so that it is stored once however
-often it arrives.  While one is on its way the next ones gather.  In silence the outbox beats.
-Each answer may say that the job is to be cancelled or paused.
+A batch is repeated with the same number until it is answered, so that it is stored once however
+often it arrives.  While one is on its way, events gather for the next.  When there are no events,
+the outbox sends heartbeats.  Each answer may ask to cancel or pause the job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger("spoolwire")
 
 BATCH_BYTES = 1 << 20
 BATCH_LINES = 2000
-GONE = {404, 409, 410}  # what a server says about a lease that is no longer ours
+GONE = {404, 409, 410}  # the answers for a lease that is no longer ours
 
 
 class Outbox:
@@ -60,7 +60,7 @@ class Outbox:
             raise
 
     async def finish(self, finish: Finish) -> None:
-        """Reports how the job ended.  A report that the server has already got counts as sent."""
+        """Reports how the job ended.  It succeeds if the server has the report already."""
         try:
             if finish.status == "return":
                 await self._post("return")

@@ -1,6 +1,6 @@
-"""A process of a pool: jobs come as lines on standard input, what happens goes out as lines.
+"""A process of a pool: reads jobs as lines from standard input, writes events as lines.
 
-Standard output is the protocol's alone: whatever else prints goes to standard error, which the
+Standard output is reserved for the protocol: all other output goes to standard error, which the
 server keeps as log lines.
 """
 
@@ -37,8 +37,8 @@ class Pool:
         self._out: asyncio.StreamWriter | None = None
 
     async def run(self) -> None:
-        """Until the input ends and all jobs have.  SIGTERM comes with the end of the input; jobs
-        that do not end in time are the server's to give to others."""
+        """Runs until the input and all jobs have ended.  The server sends SIGTERM when it closes the
+        input; it requeues jobs that do not end in time."""
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
         stdin, self._out = await streams(self._stdout)
         await self.say({"ready": True, "calls": True})
@@ -102,7 +102,7 @@ class Pool:
 
 
 class StdoutTransport:
-    """What one job says, as lines of the process that it is in."""
+    """Writes the events of one job as lines of this process."""
 
     def __init__(self, pool: Pool, assignment: Assignment) -> None:
         self._pool = pool
@@ -117,7 +117,7 @@ class StdoutTransport:
         self._pool.write_now(self._head + b'"event":' + event + b"}\n")
 
     async def flush(self) -> None:
-        """What is in the pipe is read by the server, also when this process dies."""
+        """Returns when all is in the pipe: the server reads it even if this process dies."""
 
     async def say(self, member: bytes) -> None:
         self._spoke = time.monotonic()
@@ -133,7 +133,7 @@ class StdoutTransport:
 
 
 def claim_stdout() -> int:
-    """Standard output for us; what others print from now on goes to standard error."""
+    """Takes standard output for the protocol; all other output goes to standard error from now on."""
     sys.stdout.flush()
     stdout = os.dup(1)
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""Short questions about a graph, answered beside its jobs."""
+"""Calls: short questions about a graph, answered while its jobs run."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any
 
 
 async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
-    """Several steps of a thread: each of their states is stored as one of an update is."""
+    """Updates a thread several times; each state is stored as update_state() stores one."""
     from langgraph.types import StateUpdate
 
     def update(said: Mapping[str, Any]) -> Any:
@@ -58,7 +58,7 @@ async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -
         config_of(params), [[update(u) for u in step["updates"]] for step in params["supersteps"]])
     thread = {"configurable": {"thread_id": params["thread"], "checkpoint_ns": ""}}
     states = [snapshot.of_snapshot(s) async for s in graph.aget_state_history(thread, limit=len(params["supersteps"]))]
-    for state in reversed(states):  # the newest is the thread's
+    for state in reversed(states):  # the newest last: it becomes the thread's state
         at = state["checkpoint"]
         await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
     return {"checkpoint": snapshot.place(config)}
@@ -73,7 +73,7 @@ def config_of(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def schemas(graph: Any, name: Any) -> dict[str, Any]:
-    """What has no JSON Schema is null, as with LangGraph's own server."""
+    """The schemas of a graph; null where there is no JSON Schema, as with LangGraph's own server."""
     def state() -> Any:
         schema = getattr(getattr(graph, "builder", None), "state_schema", None)
         if schema is None:

@@ -20,7 +20,7 @@ log = logging.getLogger("spoolwire")
 
 MODES = ["values", "updates", "messages", "custom", "tasks", "checkpoints"]
 Parts = AsyncGenerator[tuple[Sequence[str], str, Any], None]  # namespace, mode, payload
-SAID_BY_OTHERS = {"messages-tuple", "events"}  # of a client's modes: no modes of the graph's own
+SAID_BY_OTHERS = {"messages-tuple", "events"}  # modes of clients that graph.astream() does not have
 ADDED_BY_SERVER = {"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "user-agent"}
 LAST_LOOK = 5.0  # seconds for the state of a run that was cancelled or has failed
 
@@ -30,7 +30,7 @@ def config_of(assignment: Assignment) -> dict[str, Any]:
     run = assignment.run
     config = dict(run.get("config") or {})
     at = {k: v for k, v in (run.get("checkpoint") or {}).items() if v is not None}
-    # Graphs that know no context find its values where those of a config are.
+    # Graphs without a context schema find the values of a context in the config.
     config["configurable"] = {**(run.get("context") or {}), **(config.get("configurable") or {}), **at,
                               "thread_id": assignment.thread or assignment.job,
                               "run_id": run.get("run_id") or assignment.job}
@@ -40,8 +40,8 @@ def config_of(assignment: Assignment) -> dict[str, Any]:
 
 
 def sent_context(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run gives to its graph, as LangGraph's own server sees it: its context, or what its client
-    has put into config.configurable, without what servers add there."""
+    """The context of a run, as LangGraph's own server reads it: the member `context`, or what the client
+    has put into config.configurable, without the keys that servers add."""
     if run.get("context"):
         return dict(run["context"])
     given = (run.get("config") or {}).get("configurable") or {}
@@ -50,8 +50,8 @@ def sent_context(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def context_of(graph: Any, run: Mapping[str, Any]) -> Any:
-    """What nodes find as `runtime.context`: of what was sent that which the graph's schema knows, with the
-    schema's defaults for the rest.  None when nothing was sent, and the schema needs something."""
+    """The value of `runtime.context`: the members of the sent context that the graph's schema has; the schema
+    fills in its defaults.  None when nothing was sent and the schema has required members."""
     sent = sent_context(run)
     schema = getattr(graph, "context_schema", None)
     if schema is None:
@@ -59,7 +59,7 @@ def context_of(graph: Any, run: Mapping[str, Any]) -> Any:
     try:
         names = (graph.get_context_jsonschema() or {}).get("properties") or {}
     except Exception:
-        return run.get("context")  # it has no JSON Schema, so what it takes is not known
+        return run.get("context")  # without a JSON Schema its members are not known
     context = {k: v for k, v in sent.items() if k in names}
     return context if context or can_be_empty(schema) else None
 
@@ -91,9 +91,9 @@ def command_of(said: Mapping[str, Any]) -> Any:
 
 
 class Breakpoints(list[str]):
-    """Nodes before which the graph stops by itself: those that were named, and, once a pause is wanted,
-    whichever is next.  So the graph's own loop decides where that is: whatever it has done by then
-    has been told, and nothing that comes after has begun."""
+    """Nodes before which the graph stops: those that were named, and, once a pause is requested, whichever
+    is next.  The graph's own loop stops there, between two steps: everything before is finished and sent,
+    and nothing after it has begun."""
 
     def __init__(self, names: Sequence[str], job: Job) -> None:
         super().__init__(names)
@@ -122,7 +122,7 @@ class Run:
         self._projects = saver is not None and hasattr(saver, "aput_state")
 
     async def run(self) -> Any:
-        """The graph's output; Interrupted when it waits for somebody."""
+        """The graph's output; raises Interrupted when it waits for an answer, or was paused."""
         projecting = asyncio.ensure_future(self._project())
         try:
             await self._stream(await self._input())
@@ -142,8 +142,8 @@ class Run:
 
     async def _input(self) -> Any:
         assignment = self._job.assignment
-        # An earlier attempt, or the run before a pause, may have left checkpoints: go on from
-        # there.  Without any the run starts, whatever the assignment says.
+        # An earlier attempt, or the run before a pause, may have left checkpoints: continue from
+        # the newest.  Without any, the run starts from its input.
         if (assignment.attempt > 1 or assignment.resume is not None) and await self._has_begun():
             return await self._answers(assignment.resume) if assignment.resume else None
         if assignment.run.get("command"):
@@ -160,8 +160,8 @@ class Run:
         return Command(resume=values) if values else None
 
     async def _has_begun(self) -> bool:
-        """The newest checkpoint need not be this run's own: somebody may have changed the state
-        since."""
+        """Has this run left checkpoints?  The newest one of the thread need not be this run's: somebody
+        may have changed the state since."""
         if not self._keeps_state:
             return False
         given = self._config["configurable"]
@@ -203,14 +203,14 @@ class Run:
                 yield namespace, mode, payload
 
     async def _events(self, given: Any, options: dict[str, Any]) -> Parts:
-        """Parts of the stream are the chunks of the outermost run."""
+        """Runs the graph with astream_events: the chunks of the outermost run are the parts."""
         async with aclosing(self._graph.astream_events(given, version="v2", **options)) as stream:
             async for event in stream:
                 outermost = not event.get("parent_ids")
                 chunk = event["data"].get("chunk")
                 is_part = outermost and event["event"] == "on_chain_stream" and \
                     "stream_mode" in options and isinstance(chunk, tuple)
-                # Tokens come as events of their models already; they are not sent twice.
+                # Tokens were already sent as events of their models.
                 if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)
                 if is_part:
@@ -235,7 +235,7 @@ class Run:
     # --- the state that the server shows --------------------------------------------
 
     def _show(self, state: dict[str, Any]) -> None:
-        """As the saver keeps it: with what is known of the run."""
+        """Stores the state with the metadata of the run, as the saver does."""
         from langgraph.checkpoint.base import get_checkpoint_metadata
 
         config = cast("RunnableConfig", self._config)

@@ -1,8 +1,8 @@
 """A graph as an agent: an assignment becomes a run of the graph, and its stream the job's events.
 
-The graph is given a checkpointer and a store of the server's, unless it has its own.  So another
-worker can go on where this one was lost, and the server knows the graph's state when no worker
-is alive.
+The graph gets a checkpointer and a store that keep their data in the server, unless it has its own.
+So another worker can continue after this one is lost, and the server knows the graph's state when
+no worker is alive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A checkpointer whose checkpoints are in the server.
 
-Inside of a worker every write carries the lease of its job: a worker that was given up for lost
-cannot write over what its successor has done.
+Inside of a worker every write carries the lease of its job: a worker that has lost its lease
+cannot overwrite what its successor has written.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LISTED_AT_ONCE = 50
 
 
 class SpoolwireSaver(BaseCheckpointSaver[str]):
-    """@fence: what each write has in its query.  @before_write is awaited before each write, so
-    that what was said about a step is stored before the step counts as done."""
+    """@fence: query parameters of each write.  @before_write is awaited before each write, so that
+    the events of a step are stored before its checkpoint is."""
 
     def __init__(self, client: Client | None = None, *, fence: Mapping[str, str] | None = None,
                  before_write: Callable[[], Awaitable[None]] | None = None,
@@ -120,11 +120,11 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
         blocking.run(self.adelete_thread(thread_id))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """Texts that sort like their numbers; the fraction tells branches of a thread apart."""
+        """Strings that sort like their numbers; the random fraction tells branches of a thread apart."""
         number = 0 if current is None else int(str(current).split(".")[0])
         return f"{number + 1:032}.{random.random():016}"
 
-    # --- the two forms of everything ------------------------------------------------
+    # --- encoding and decoding ------------------------------------------------------
 
     def _checkpoint(self, config: RunnableConfig, checkpoint: Checkpoint,
                     metadata: CheckpointMetadata, new_versions: ChannelVersions) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_task(task: Mapping[str, Any]) -> dict[str, Any]:
     state = task.get("state")
-    below = isinstance(state, Mapping)  # only where its state is, not the state itself
+    below = isinstance(state, Mapping)  # a config that names the subgraph's checkpoint, not its state
     return {
         "id": task["id"],
         "name": task["name"],
@@ -55,7 +55,7 @@ def of_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def place(config: Any) -> dict[str, Any] | None:
-    """Which checkpoint a config means; None if it means none."""
+    """The checkpoint that a config names; None if it names none."""
     given = (config or {}).get("configurable") or {}
     if "thread_id" not in given or not ("checkpoint_id" in given or given.get("checkpoint_ns")):
         return None

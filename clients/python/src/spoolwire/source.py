@@ -41,7 +41,7 @@ class GraphSource:
 
     @asynccontextmanager
     async def open(self, config: Mapping[str, Any], use: Use = Use()) -> AsyncIterator[Any]:
-        """The graph for one run, or for what else it is used."""
+        """The graph for one run, or for another use, such as a call."""
         if is_graph(self._thing):
             yield self._thing
             return
@@ -94,7 +94,7 @@ def load_module(name: str) -> Any:
 
 
 def load_file(path: str) -> Any:
-    """As a part of its package, if it is in one, so that it may import its neighbours."""
+    """Imports a file; as a module of its package, if it is in one, so that relative imports work."""
     path = os.path.abspath(path)
     if not os.path.exists(path):
         raise SourceError(f"{path} does not exist")

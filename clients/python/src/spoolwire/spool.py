@@ -1,8 +1,8 @@
 """Lines on their way to the server, oldest first.
 
 They wait in memory, and beyond `memory` bytes in a file, if there is a folder for one.  Without
-one, or beyond `disk`, put() waits for room: a server that is away for long slows the graph down
-rather than losing what it says.
+one, or beyond `disk`, put() waits for room: while the server cannot be reached, the graph slows
+down, and no event is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Spool:
         self._folder = folder
         self._lines: deque[bytes] = deque()
         self._bytes = 0  # of _lines
-        self._file: IO[bytes] | None = None  # what is younger than all of _lines
+        self._file: IO[bytes] | None = None  # lines that are newer than those in _lines
         self._read = self._written = 0  # places in _file
         self._changed = asyncio.Event()
         self.count_put = 0  # of lines, ever
@@ -79,7 +79,7 @@ class Spool:
         return (in_file == 0 and self._fits_memory(line)) or in_file + len(line) <= self._disk
 
     def _append(self, line: bytes) -> None:
-        """To the file."""
+        """Appends to the file."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._folder, prefix="spoolwire-")
         self._file.seek(self._written)

@@ -26,7 +26,7 @@ class SpoolwireStore(BaseStore):
         return blocking.run(self.abatch(ops))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """What is read is as it was before the batch; of several writes to an item the last counts."""
+        """Reads see the state before the batch; of several writes to an item the last one wins."""
         given = list(ops)
         results: list[Result] = [None] * len(given)
 

@@ -1,4 +1,4 @@
-"""A job's events, from anywhere to the end, however often the connection breaks."""
+"""Reads a job's events from any place to the end, and reconnects when the connection breaks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .backoff import Backoff
 from .client import AGAIN, Client, part, seconds
 from .errors import Refused
 
-SILENCE = 60.0  # seconds, after which a connection counts as dead; the server breaks it sooner
+SILENCE = 60.0  # seconds without a byte after which a connection is dead; the server's heartbeats come more often
 
 
 @dataclass(frozen=True)
 class Event:
-    id: str | None  # the place behind it; None for what is about the connection
+    id: str | None  # the cursor after it; None for events about the connection
     event: str
     data: Any
 

@@ -3,9 +3,9 @@
     worker = Worker({"mine": graph}, url="http://127.0.0.1:8400")
     await worker.run()
 
-The server may go away and come back at any time.  Nothing that a job says is lost by that and
-nothing is stored twice: what it says waits in its spool, and requests whose answers were lost
-are made again (see outbox.py; leases are asked for with a request id).
+The server may stop and restart at any time.  No event is lost by that, and none is stored twice:
+events wait in the job's spool, and requests whose answers were lost are repeated (see outbox.py;
+lease requests have a request id).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Worker:
                  token: str | None = None, client: Client | None = None, concurrency: int = 10,
                  name: str | None = None, grace: float = 10.0, spool_memory: int = MEMORY,
                  spool_folder: str | None = None, **how: Any) -> None:
-        # A graph whose checkpoint cannot be stored waits for the server, as its events do.
+        # Without a limit: writes of checkpoints wait for the server, as events do.
         self.client = client or Client(url, token, patience=None)
         self.agents: dict[str, Agent] = {
             key: agent_of(thing, client=self.client, **how) for key, thing in agents.items()}
@@ -71,7 +71,7 @@ class Worker:
             raise leasing.exception() or AssertionError
 
     def stop(self) -> None:
-        """No more jobs; those that we have get `grace` to end, and are then handed back."""
+        """Takes no more jobs; running ones have `grace` to end, and are then requeued."""
         self._stopping.set()
 
     async def _let_go(self) -> None:
@@ -106,7 +106,7 @@ class Worker:
         try:
             return await self._ask(request_id, WAIT)
         except asyncio.CancelledError:
-            # The server may have leased a job to us meanwhile: it is handed back.
+            # The server may have leased a job to us meanwhile: requeue it.
             if said := await self._ask(request_id, 0):
                 await self._return(said)
             raise
@@ -174,7 +174,7 @@ class Worker:
                                        error_type="Refused"))
 
     async def _answer(self, said: Mapping[str, Any]) -> None:
-        """Answers a call.  An answer that nobody waits for any more is dropped."""
+        """Answers a call.  The answer is dropped if the caller has given up."""
         call = said["call"]
         answer = await answer_call(self.agents[said["agent"]], call)
         try:

@@ -1,5 +1,5 @@
-/** Short questions about a graph, beside its runs: what it looks like, what it takes, and the state
- * of a thread. */
+/** Calls: short questions about a graph, answered while it runs: its drawing, its schemas, and the
+ * state of a thread. */
 import path from 'node:path';
 
 import { load } from './peer.js';
@@ -19,7 +19,7 @@ function schemaOf(channels) {
     return { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties };
 }
 
-/** JSON Schema is known of states that were written with Zod; of others, the names.
+/** JSON Schema is known for states that were written with Zod; for others, only the names.
  * @param {Graph} graph @param {any} compiled */
 async function schemas(graph, compiled) {
     const zod = await load(path.dirname(graph.file), '@langchain/langgraph', './zod/schema').catch(
@@ -89,7 +89,7 @@ const ANSWERS = {
 
         for await (const snapshot of compiled.getStateHistory(config, { limit: supersteps.length }))
             states.push(snapshot);
-        // the newest is the thread's
+        // the newest last: it becomes the thread's state
         for (const snapshot of states.reverse()) {
             const { checkpoint_ns, checkpoint_id } = /** @type {any} */ (checkpointOf(snapshot.config));
             await compiled.checkpointer.putState(thread, checkpoint_ns, checkpoint_id, stateOf(snapshot));

@@ -55,7 +55,7 @@ export function registerLogger(langgraph) {
             if (LEVELS[level] <= least) process.stderr.write(`${lineOf(level, node(), said)}\n`);
             return logger;
         };
-    // As winston's, for those who choose the level as they go.
+    // As winston's: the level is an argument.
     logger.log = (/** @type {any} */ level, /** @type {unknown[]} */ ...said) =>
         typeof level === 'string'
             ? (logger[level] ?? logger.info)(...said)

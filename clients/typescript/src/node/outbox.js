@@ -1,8 +1,9 @@
 /**
- * The events of one job of a pull worker, in numbered batches: one that was not answered is
- * sent again with its number, and stored once.
+ * The events of one job of a pull worker, in numbered batches: a batch without an answer is
+ * sent again with the same number, so that it is stored once.
  *
- * While the server is away lines wait here, up to `max` bytes; a graph that sends more has to wait.
+ * While the server cannot be reached lines wait here, up to `max` bytes; a graph that sends more has
+ * to wait.
  */
 const BATCH_BYTES = 1024 * 1024;
 const SPOOL_BYTES = 64 * 1024 * 1024;
@@ -50,7 +51,7 @@ export class Outbox {
     }
 
     async #drain() {
-        await undefined; // what is said in one turn leaves together
+        await undefined; // events of one turn of the event loop go into one batch
         try {
             while (this.#lines.length > 0) {
                 const { text, bytes } = this.#batch();

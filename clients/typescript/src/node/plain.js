@@ -1,6 +1,6 @@
 /**
  * JSON of what a graph yields: LangChain's messages flat, as LangGraph's servers write them, and
- * nothing that makes JSON.stringify give up.
+ * without values on which JSON.stringify throws.
  */
 
 /** @param {any} value */
@@ -10,7 +10,7 @@ const isMessage = (value) =>
     typeof value.toDict === 'function' &&
     (typeof value.getType === 'function' || typeof value._getType === 'function');
 
-/** JSON.stringify has called toJSON before; what it was called on is still in its holder.
+/** JSON.stringify has already called toJSON; the original value is still in `this[key]`.
  * @this {any} @param {string} key @param {any} value */
 function flatten(key, value) {
     const raw = this[key];
@@ -25,7 +25,7 @@ function flatten(key, value) {
     return value;
 }
 
-/** The same, where something holds itself. */
+/** The same for values that contain themselves. */
 function flattenOnce() {
     /** @type {any[]} */
     const above = [];

@@ -1,8 +1,8 @@
 /**
- * A process of a pool: orders come in lines on standard input, and what happens goes out in lines
- * on standard output.  Many jobs run side by side; the end of the input lets them finish.
+ * A process of a pool: reads assignments as lines from standard input, and writes events as lines
+ * to standard output.  Many jobs run side by side; when the input ends, they finish.
  *
- * Standard output belongs to the lines alone: what the graph prints goes to standard error.
+ * Standard output is reserved for the protocol: what the graph prints goes to standard error.
  */
 import { createInterface } from 'node:readline';
 

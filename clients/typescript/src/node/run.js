@@ -1,12 +1,12 @@
 /**
- * One run of a graph: an assignment comes in, parts of its stream go out, and how it ended is the
- * result.
+ * One run of a graph: takes an assignment, emits the parts of the stream, and returns how the run
+ * ended.
  *
  *     assignment ─▶ input or Command ─▶ graph.stream(modes, subgraphs) ─▶ [namespace, mode, payload]
  *                                       │ checkpointer: SpoolwireSaver
  *                                       └─ every checkpoint's state ─▶ putState
  *
- * A run that was begun before (its worker was lost) goes on from its last checkpoint.
+ * A run that has begun before, in a worker that was lost, continues from its last checkpoint.
  */
 import { encode } from './plain.js';
 import { stateOf } from './state.js';
@@ -96,7 +96,7 @@ function partOf(namespace, mode, payload) {
     return [namespace, mode, payload];
 }
 
-/** Every token of a model's run comes with the same object of metadata: it is written once.
+/** All tokens of a model's run have the same metadata object: its JSON is made once.
  * @type {WeakMap<object, string>} */
 const written = new WeakMap();
 
@@ -119,8 +119,8 @@ function encodePart(namespace, mode, payload) {
 }
 
 export class Run {
-    #stop = new AbortController(); // of the graph
-    #lost = new AbortController(); // of what it has saved, too
+    #stop = new AbortController(); // stops the graph
+    #lost = new AbortController(); // stops the saver's requests, too
     #isPausing = false;
     #isCancelled = false;
 
@@ -135,7 +135,7 @@ export class Run {
         this.assignment = assignment;
         this.emit = emit;
         this.config = configOf(assignment);
-        // Before LangGraph could be asked to stop between two steps, it had to be aborted there.
+        // Older versions of LangGraph have no RunControl to stop between two steps: abort there.
         const { RunControl } = graph.langgraph;
         if (RunControl) this.config.control = new RunControl();
         this.signal = this.#stop.signal;
@@ -206,7 +206,7 @@ export class Run {
         if (!state.checkpoint) return;
         const { thread_id, checkpoint_ns, checkpoint_id } = state.checkpoint;
         const told = this.saver.putState(thread_id, checkpoint_ns, checkpoint_id, state);
-        told.catch(() => {}); // seen when the run ends
+        told.catch(() => {}); // errors are handled when the run ends
         this.told.push(told);
     }
 
@@ -252,7 +252,8 @@ export class Run {
         }
     }
 
-    /** @param {any} compiled what the thread looks like now, once more and with its questions */
+    /** Stores the thread's state once more at the end, with its questions.
+     * @param {any} compiled */
     async #tellLast(compiled) {
         const { checkpoint_id, checkpoint_ns, checkpoint_map, ...configurable } =
             this.config.configurable;
@@ -282,7 +283,7 @@ export class Run {
         try {
             return await this.#result();
         } catch (error) {
-            // What it has done is kept, also when it is stopped.
+            // Wait for checkpoints and states that are being stored, also when the run was stopped.
             await Promise.allSettled([...this.saver.saving.values(), ...this.told]);
             if (this.#isCancelled) return { status: 'cancelled' };
             const isPaused = this.signal.aborted || /** @type {any} */ (error)?.name === 'GraphDrained';

@@ -1,6 +1,6 @@
 /**
- * A checkpointer that keeps a thread's checkpoints in spoolwire's store, so that another worker
- * goes on where this one stopped, with nothing else installed.
+ * A checkpointer that keeps a thread's checkpoints in spoolwire's store, so that another worker can
+ * continue where this one stopped, without another database.
  *
  * Values of channels are stored once for each version; a checkpoint names the versions that it
  * has.  Writes carry a fence: the lease of the job, or the call, in whose name they are made.  A
@@ -8,7 +8,7 @@
  */
 import { encode } from './plain.js';
 
-/** Places of the writes that are no ordinary ones, as every checkpointer of LangGraph has them.
+/** Indexes of special writes, the same as in every checkpointer of LangGraph.
  * @type {Record<string, number>} */
 const SPECIAL = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
 
@@ -40,7 +40,7 @@ function placeOf(config) {
     return { thread: String(thread_id), ns: checkpoint_ns, id: checkpoint_id || undefined };
 }
 
-/** What a run was given belongs to its checkpoints: whose they are, and how to find them.
+/** The metadata of a checkpoint: with the plain values of the run's config, by which it can be found.
  * @param {any} config @param {any} metadata */
 function metadataOf({ configurable, metadata: given }, metadata) {
     const isPlain = (/** @type {[string, unknown]} */ [key, value]) =>
@@ -67,7 +67,7 @@ export function saverClass({ BaseCheckpointSaver }) {
             this.wire = wire;
             this.query = query(fence);
             this.signal = signal;
-            /** Checkpoints that are, or will be, there: a state is told of no other.
+            /** Checkpoints that are stored or are being stored: putState is called for these only.
              * @type {Map<string, Promise<{ created_at: string, metadata: any }>>} */
             this.saving = new Map();
         }
@@ -147,7 +147,7 @@ export function saverClass({ BaseCheckpointSaver }) {
             await this.post(thread, 'writes', encode({ ns, id, task, path: '', writes: rows }));
         }
 
-        /** Says what a checkpoint means, for those who ask when no worker is there.
+        /** Stores the JSON state of a checkpoint, which the server shows when no worker is connected.
          * @param {string} thread @param {string} ns @param {string} id @param {any} state */
         async putState(thread, ns, id, state) {
             const saved = await this.saving.get(id);

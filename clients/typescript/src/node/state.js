@@ -1,4 +1,4 @@
-/** States of a thread as LangGraph's servers tell them: from a graph's snapshot, or from a part of
+/** States of a thread in the format of LangGraph's servers, from a graph's snapshot or from a part of
  * its stream. */
 
 /** @param {any} config */

@@ -1,8 +1,8 @@
 /**
- * Programs in TypeScript: tsx reads them where the project has it, else Node itself, from 22.18 on.
+ * Loads TypeScript: with tsx if the project has it, else with Node itself, from 22.18 on.
  *
- * Node takes the types away and nothing else, and finds a file under its own name alone; projects
- * also write `./words.js`, or `./words`, where there is a `words.ts`.
+ * Node only strips the types, and resolves a file by its exact name.  Projects also import
+ * `./words.js`, or `./words`, where the file is `words.ts`: the hooks below try these names.
  */
 import module from 'node:module';
 import path from 'node:path';
@@ -32,7 +32,7 @@ const hooks = {
                 try {
                     return next(name, context);
                 } catch {
-                    // The first error says more.
+                    // The first error is the useful one.
                 }
             throw error;
         }

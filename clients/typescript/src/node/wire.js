@@ -1,9 +1,8 @@
 /**
  * Requests of a worker to its server, over TCP or a Unix socket, on connections that are kept.
  *
- * Every request that a worker makes may be repeated, so one that was not answered (the server is
- * away, busy, or was killed) is repeated until it is: when the server restarts, a worker only has to
- * wait.
+ * All requests of a worker are idempotent, so one without an answer (the server cannot be reached, is
+ * busy, or was killed) is repeated until it is answered: workers survive a restart of the server.
  */
 import http from 'node:http';
 import https from 'node:https';
@@ -13,7 +12,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8400';
 const WAIT_MS = { first: 100, most: 5000 };
 const ANSWER_MS = 60_000; // how long an answer may take
 
-/** The server has refused; 409 means that another worker has the job. */
+/** The server has refused the request; 409 means that another worker has the job. */
 export class Refused extends Error {
     /** @param {number} status @param {string} text */
     constructor(status, text) {
@@ -94,7 +93,7 @@ export class Wire {
     }
 
     /**
-     * Until it is answered; throws what is refused, and when `signal` is aborted.
+     * Repeats the request until it is answered; throws when it is refused, or `signal` is aborted.
      * @param {string} method @param {string} path @param {string | undefined} [body] JSON
      * @param {{ signal?: AbortSignal, timeout?: number }} [options]
      * @returns {Promise<any>} the answer; undefined when it has no content

@@ -79,7 +79,7 @@ export class Worker {
             worker: this.name,
             wait: WAIT_SECONDS,
             calls: true,
-            request_id: randomUUID(), // so that an answer that was lost is not a job that is lost
+            request_id: randomUUID(), // a repeated request gets the same job
         };
 
         try {
