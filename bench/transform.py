@@ -4,13 +4,12 @@
     bench/transform.py [FILE...]        (standard input without FILE)
 
 Reads `astream_events` v2 as JSON lines, in LangChain.js's `lc` encoding or Python's flat
-one, and writes the document's events as SSE frames.  Each FILE is one job.
+one, and writes the events of `agent` as SSE frames.  Each FILE is one job.
 
-It is written the way the document's own team would: the standard library's json, one
-dispatch table, one handler per event type, plain dicts out.  It follows the document's
-mapping table with the corrections of the resolutions that its output cannot be right
-without (which run is a node, whose token it is).  It is neither slowed down nor tuned, so
-that the ratio printed by `bench/run` means something.
+It is written as a Python team would write it: the standard library's json, one dispatch
+table, one handler per event type, plain dicts out.  It gives the same events as the dialect
+`agent` (docs/dialects.md), which takes some care: which run is a node, whose token it is.  It
+is neither slowed down nor tuned, so that the ratio printed by `bench/run` means something.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* What the gateway is compared with where no server exists for it.
+/* Baselines for the gateway where there is no other server to compare it with.
  *
  *   bare append FOLDER BATCH SECONDS        rows/s, and per CPU second: SQLite with
  *                                           synchronous=FULL, our table's shape, one insert

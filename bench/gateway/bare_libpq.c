@@ -1,11 +1,15 @@
-/* What the gateway on PostgreSQL is compared with: libpq, and nothing around it.
+/* The baseline for the gateway on PostgreSQL: programs that only call libpq.
  *
- *   bare_libpq append URL JOBS BATCH BYTES SECONDS   events/s, and per CPU second of its own:
- * one connection, JOBS x BATCH events of BYTES bytes a commit, in chunk rows as ours, one
- *                                                    INSERT … SELECT unnest(…) in one pipeline
- *   bare_libpq usual URL WORKERS BYTES SECONDS       events/s: each worker has a connection,
- * and inserts a row and notifies in a transaction bare_libpq replay URL JOB events/s, and per
- * CPU second: key-set pages in binary, parse, render `aiq` as SSE */
+ *   bare_libpq append URL JOBS BATCH BYTES SECONDS
+ *           prints events/s, and events per CPU second of its own: one connection; each commit
+ *           has JOBS x BATCH events of BYTES bytes, in chunk rows as ours, written by one
+ *           INSERT … SELECT unnest(…) in one pipeline
+ *   bare_libpq usual URL WORKERS BYTES SECONDS
+ *           prints events/s: each worker has a connection, and inserts a row and notifies in
+ *           one transaction
+ *   bare_libpq replay URL JOB
+ *           prints events/s, and events per CPU second: reads key-set pages in binary, parses
+ *           them, renders `aiq` as SSE */
 #define _GNU_SOURCE
 #include "base/buf.h"
 #include "rendering.h"

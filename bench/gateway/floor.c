@@ -89,7 +89,7 @@ static void write_all(int fd, const char *p, size_t n)
         ssize_t sent = write(fd, p, n);
 
         if (sent < 0 && errno != EAGAIN)
-            exit(0); /* the load has seen enough */
+            exit(0); /* the load has ended and closed its connections */
         if (sent < 0) {
             struct pollfd wait = { .fd = fd, .events = POLLOUT };
 

@@ -13,7 +13,7 @@
  *   body=FILE events=10    what is posted, and how many events are in it
  *   repeat=1               posts to one job before the next one's turn
  *   rate=0                 posts per second in all, whatever the answers; 0: as they come
- *   warm=0.5 seconds=2     what comes before, and what counts
+ *   warm=0.5 seconds=2     seconds of warming up, and seconds that are measured
  *   until=0                instead: until reader 0 has so many frames
  *   look=0                 1: every reader looks at its bytes (latency is then measured from
  *                          the digits behind `T=`, which the body must have at rate > 0)

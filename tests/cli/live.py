@@ -21,7 +21,7 @@ def tail(s, job="j", *more, **how):
 
 
 def clean(t):
-    """Nothing that lives is left, the colours are off, and the cursor is at a line's beginning."""
+    """No live line is left, colours are off, and the cursor is at the beginning of a line."""
     text = t.screen.text
     check(not SPINNER.search(text) and " · job " not in text, text)
     equal((t.screen.bold, t.screen.x, t.screen.rows[-1]), (False, 0, ""), text)
@@ -33,7 +33,7 @@ def is_quiet(t):
 
 
 def until_quiet(t):
-    """Keys are not shown by the terminal: the program reads them one by one."""
+    """Waits until the terminal's echo is off: the program reads keys one by one."""
     until("it is quiet", lambda: is_quiet(t))
 
 
@@ -382,7 +382,7 @@ def a_stop_and_a_continue():
 
 
 def ask(s, *values, job="j"):
-    """A worker that has asked, and left."""
+    """A worker that asks a question and finishes as interrupted."""
     lease = begin(s, *OPENING, *[interrupt(v, f"q-{i}") for i, v in enumerate(values, 1)], job=job)
     lease.finish("interrupted")
 

@@ -1,4 +1,4 @@
-"""Streams that break, stop and come back, by a fake of the API."""
+"""Streams that break, stall and resume, with a fake of the API."""
 
 import json
 import os

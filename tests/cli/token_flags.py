@@ -1,4 +1,4 @@
-"""Which token a command shows the server, and where it comes from."""
+"""Which token a command sends to the server, and where it comes from."""
 
 import os
 import subprocess

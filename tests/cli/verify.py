@@ -86,7 +86,7 @@ def recorded_runs_are_sound():
 
 
 class Damaged:
-    """A database with one job, and what a stranger has done to it."""
+    """A database with one job, which the test then damages."""
 
     def __init__(self):
         self.server = Server(agents=AGENTS)

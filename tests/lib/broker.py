@@ -1,4 +1,4 @@
-"""A redis-server of our own, somebody who listens to it, and somebody who publishes."""
+"""A redis-server of the test's own, and a subscriber to its channels."""
 
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ PASSWORD = "hush-hush-hush"
 
 
 class Broker:
-    """On a port and a socket of its own; it can be stopped and started again."""
+    """A redis-server on a port and a socket of its own; it can be stopped and started again."""
 
     more = ()
 
@@ -63,7 +63,7 @@ _lock = threading.Lock()
 
 
 def shared():
-    """One for all cases that leave it alone."""
+    """One server for all cases that do not stop or configure it."""
     import atexit
     with _lock:
         if not _shared:
@@ -76,12 +76,12 @@ _names = itertools.count()
 
 
 def own_channel():
-    """A pattern that no other case uses."""
+    """A channel pattern that no other case uses."""
     return f"case{os.getpid()}-{next(_names)}:{{job_id}}:events"
 
 
 class Listener:
-    """What comes on a job's channel, as an existing subscriber gets it: redis-py."""
+    """Subscribes to a job's channel with redis-py, as existing subscribers do."""
 
     def __init__(self, broker, pattern, job="*"):
         self.pubsub = broker.client().pubsub()

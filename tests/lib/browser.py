@@ -1,5 +1,5 @@
-"""Chromium, driven over its debugging pipe: pages opened, expressions evaluated, and what it
-complained of."""
+"""Chromium, driven over its debugging pipe: opens pages, evaluates expressions, and collects
+errors."""
 
 import contextlib
 import json
@@ -98,7 +98,7 @@ class Browser:
         return result["result"].get("value")
 
     def _look(self, expression):
-        """Its value, or none while one page takes the place of another."""
+        """Its value, or None while the browser navigates."""
         try:
             return self.evaluate(expression)
         except AssertionError as e:

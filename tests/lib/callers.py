@@ -1,5 +1,5 @@
-"""Servers with a lock, and those who knock: a Caller is a server as somebody with a token (or a
-cookie, or nothing) sees it."""
+"""Servers that need tokens, and their callers: a Caller sends the requests of one token (or cookie,
+or nothing) to a server."""
 
 import json
 import os
@@ -13,7 +13,7 @@ TOKEN = re.compile(r"spw_([0-9a-hjkmnp-tv-z]{12})_([0-9a-hjkmnp-tv-z]{52})")
 
 
 def cli(*args, want=0, env=None, stdin=None):
-    """What a command prints, on its two outputs."""
+    """Runs a command; its standard output and standard error."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("SPOOLWIRE_")}
     p = subprocess.run([PROGRAM, *args], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
                        env={**clean, **(env or {})})
@@ -52,7 +52,7 @@ class Caller(Server):
 
 
 class Locked(Server):
-    """A server with an administrator from its start."""
+    """A server that has an admin token from its start."""
 
     def __init__(self, *flags, agents=None, start=True, **more):
         super().__init__(*flags, agents={"pull": PULL} if agents is None else agents, start=False, **more)
@@ -65,7 +65,7 @@ class Locked(Server):
             raise
 
     def make(self, scope, *flags):
-        """A token, made in the database by the command."""
+        """A token, made with `spoolwire token create`."""
         out, err = cli("token", "create", "--data", self.data, "--scope", scope, *flags)
         check(TOKEN.fullmatch(out.strip()), f"not a token: {out!r}")
         return out.strip()
@@ -81,7 +81,7 @@ class Locked(Server):
 
 
 def challenge(a, status, form="problem"):
-    """Is it a refusal as each API words it?"""
+    """Is it a refusal in the format of its API?"""
     equal(a.status, status, repr(a))
     if form == "problem":
         equal(a.headers["content-type"], "application/problem+json")
@@ -98,7 +98,7 @@ def challenge(a, status, form="problem"):
 
 
 def same_but_for(a, b, replace):
-    """Both answers, byte for byte, once the words of @replace are exchanged."""
+    """The two answers must be equal, byte for byte, after the replacements of @replace."""
     body = b.body.decode()
     for old, new in replace.items():
         body = body.replace(old, new)
@@ -111,6 +111,6 @@ def json_lines(text):
 
 
 def until_cut(stream):
-    """It must not look like the end of the job."""
+    """Reads until the stream is cut; the cut must not look like the end of the job."""
     until("the stream is cut", lambda: stream.ended or (stream.pump(0.1) and stream.ended))
     equal(stream.ended, "cut")

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that cuts connections where it hurts: around a commit.
+"""A TCP proxy before PostgreSQL that cuts connections just before or after a commit.
 
     with CuttingProxy(port) as proxy:
         proxy.port              # connect here
@@ -21,7 +21,7 @@ class CuttingProxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.sockets = []
-        self.deaf = set()  # sockets of servers whose next answer goes nowhere
+        self.deaf = set()  # sockets of servers whose next answer is dropped
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self):

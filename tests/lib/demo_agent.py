@@ -1,4 +1,4 @@
-"""Running the demo agent, and what its events say."""
+"""Runs the demo agent, and reads its events."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ def job(**more):
 
 
 def demo(*args, want=0, stdin=None, **more):
-    """The bytes that the agent writes, flat out."""
+    """The bytes that the agent writes, without pauses."""
     done = spoolwire("demo-agent", "--speed", "0", *args, stdin=stdin or job(**more))
     equal(done.code, want, repr(done))
     return done.out

@@ -1,4 +1,4 @@
-"""A page of the documents, as what it has its reader do: files to write, commands to type.
+"""Reads a page of the documents as steps for its reader: files to write, commands to type.
 
 A fenced block whose first line is a comment with a name (`# hello.py`, `// socket.mjs`, `<!-- page.html -->`)
 is a file of that name.  A block of `sh` that calls curl, python3, node or spoolwire is typed as it
@@ -73,5 +73,5 @@ def whole(output):
 
 
 def among(rows):
-    """Answers need not end with a line end: what is said is looked for anywhere in a line."""
+    """A pattern that finds @rows anywhere in lines: answers need not end with a line end."""
     return rows and r"[\s\S]*?" + r"[\s\S]*?".join(map(row_pattern, rows)) + r"[\s\S]*"

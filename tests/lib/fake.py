@@ -1,4 +1,4 @@
-"""A server that does what a test tells it, to see what the program does."""
+"""A fake server whose answers a test chooses, for tests of clients."""
 
 import json
 import socket
@@ -94,7 +94,7 @@ class Server(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request, client_address):
-        pass  # the program went away: the test sees that elsewhere
+        pass  # the program has disconnected: the test checks that elsewhere
 
     def get_request(self):
         connection, address = super().get_request()

@@ -1,4 +1,4 @@
-"""Runs whose every name, id and text is the same hostile one; and the names that frames may have."""
+"""Events in which every name, id and text is the same hostile string; and the names that frames may have."""
 
 # Every name that a dialect may give a frame.
 NAMES = {
@@ -32,7 +32,7 @@ class Forgery:
                 "tags": ["graph:step:1", evil], "metadata": meta, "data": data}
 
     def story(self):
-        """Until the tool has ended; the node goes on."""
+        """The events until the tool has ended; the node is still open."""
         evil, inside = self.evil, self.inside
         return [
             {"event": "on_chain_start", "name": evil, "run_id": self.root, "parent_ids": [], "tags": [evil],

@@ -34,14 +34,14 @@ def _has_sanitizer():
         return False  # main() says so
 
 
-# Tokens and tickets, whole or without their beginnings: nothing else has so many such letters.
+# Tokens and tickets, with or without their prefixes: nothing else has 52 such letters in a row.
 SECRET = re.compile(r"(?<![0-9a-z])[0-9a-hjkmnp-tv-z]{52}(?![0-9a-z])")
 
-SLOW_BUILD = _has_sanitizer()  # its memory is its own
+SLOW_BUILD = _has_sanitizer()  # its timing and memory use say nothing about a release build
 
 
 def until(what, condition, seconds=WAIT, every=0.01):
-    """What @condition returns, as soon as that is true."""
+    """Polls @condition until it is true, and returns its value; fails at the deadline."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -72,7 +72,7 @@ class Answer:
 
 
 def reason(status):
-    """As RFC 9110 has it, which has renamed some."""
+    """The reason phrase of RFC 9110, which has renamed some."""
     return {413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable",
             422: "Unprocessable Content"}.get(status) or http.HTTPStatus(status).phrase
 
@@ -115,7 +115,7 @@ def read_answer(sock, method="GET", seconds=WAIT):
     if status < 200:
         raise AssertionError(f"an interim answer: {head!r}")
     if headers.get("content-type", "").startswith("text/event-stream"):
-        return Answer(status, headers, body)  # it may never end: as far as it came with the head
+        return Answer(status, headers, body)  # a stream may never end: only what came with the head
     if headers.get("transfer-encoding") == "chunked" and method != "HEAD":
         return Answer(status, headers, read_chunks(sock, body))
     length = int(headers.get("content-length", 0))
@@ -160,7 +160,7 @@ def reserve():
 
 
 def fixed_port():
-    """One that is ours until we end."""
+    """A port that is reserved for us until this process ends."""
     _places.append(reserve())
     return _places[-1].getsockname()[1]
 
@@ -171,8 +171,8 @@ PULL = {"pull": True}
 class Server:
     """`spoolwire serve` with a folder of its own.  @agents go into its YAML file.
 
-    It is stopped at the end of the `with`; a sanitizer's report, or any exit that the test
-    did not bring about, fails the test."""
+    It is stopped at the end of the `with`; a sanitizer's report, or an exit that the test did not
+    ask for, fails the test."""
 
     own = None  # headers of every stream
 
@@ -290,7 +290,7 @@ class Server:
                     self.terminate()
                 else:
                     self.kill()
-            # Also behind a case that failed: the report is then the reason.
+            # Also after a case that failed: a report is then the reason.
             self.look_for_reports()
         finally:
             if self.process is not None and self.process.poll() is None:
@@ -572,8 +572,8 @@ def with_ids(frames):
 
 
 def unmarked(frames):
-    """Without the mark that the end of a finished job has for a reader of aiq who comes back: it is
-    the one byte sequence that depends on the reader (RECONNECTED says which)."""
+    """The frames without RECONNECTED, which a reader of `aiq` that reconnects gets in the end of a
+    finished job: the only bytes that depend on the reader."""
     return [Frame(f.id, f.event, f.data.replace(RECONNECTED, "")) if f.id and f.event == "job.status" else f
             for f in frames]
 
@@ -610,7 +610,7 @@ class Lease:
         return a.json
 
     def send(self, *events):
-        """With its number, as a worker should."""
+        """Sends a batch with its number, as a worker should."""
         self.seq += 1
         return self.append(*events, seq=self.seq)
 
@@ -708,7 +708,7 @@ STORY = [root_start(), node_start(), model_start(), token("a"), token("b"), toke
 
 
 def again(n, events):
-    """The same events as another attempt says them: with other ids."""
+    """The same events as another attempt sends them: with other ids."""
     text = json.dumps(events)
     for name in ("run-", "msg-"):
         text = text.replace(f'"{name}', f'"{name}{n}-')
@@ -716,7 +716,7 @@ def again(n, events):
 
 
 def play(server, events=None, agent="pull", **more):
-    """A job from its submission to its success; its id."""
+    """Runs a job from its submission to its success; returns its id."""
     id = server.submit(agent, **more)
     lease = Worker(server, agent).lease()
     equal(lease.job, id)
@@ -731,7 +731,7 @@ def rss_kb(pid):
 
 
 def alive(pid):
-    """Is it there, and more than a zombie?"""
+    """Does the process exist, and is it not a zombie?"""
     try:
         with open(f"/proc/{pid}/stat") as f:
             return f.read().rpartition(")")[2].split()[0] not in "ZX"
@@ -762,7 +762,7 @@ def at_once(*calls, seconds=2 * WAIT):
 
 @contextlib.contextmanager
 def running(*command, **more):
-    """A process of ours, ended afterwards."""
+    """Starts a process, and ends it at the end of the `with`."""
     p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **more)
     try:
         yield p

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import traceback
 
-# Whoever is started in the background is told to ignore it, and so would be what we start.
+# A shell makes background processes ignore SIGINT, and our children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -33,7 +33,7 @@ PROGRAM = os.path.join(_build_dir(), "spoolwire")
 
 
 def _registry():
-    """What the program says of its dialects; nothing of a program that is not there, which main() reports."""
+    """The dialects that the program lists; empty if there is no program, which main() reports."""
     if not os.access(PROGRAM, os.X_OK):
         return {}
     rows = subprocess.run([PROGRAM, "dialects", "--json"], stdout=subprocess.PIPE, timeout=TIMEOUT, check=True).stdout
@@ -51,7 +51,7 @@ def recording(name):
 
 
 class Done:
-    """What one run of the program left behind."""
+    """The result of one run of the program."""
 
     def __init__(self, args, returncode, stdout, stderr):
         self.args = args
@@ -71,7 +71,7 @@ def spoolwire(*args, stdin=b"", timeout=TIMEOUT, cwd=None):
     if done.returncode < 0:
         raise AssertionError(f"spoolwire {' '.join(args)} died of "
                              f"{signal.Signals(-done.returncode).name}: {done.stderr[-2000:]!r}")
-    # A sanitizer's own exit status could be the one that is expected.
+    # Search the output: a sanitizer's exit status could be the one that is expected.
     if re.search(rb"Sanitizer|runtime error:", done.stderr):
         raise AssertionError(f"spoolwire {' '.join(args)}: {done.stderr[:3000].decode(errors='replace')}")
     return Done(args, done.returncode, done.stdout, done.stderr)

@@ -1,4 +1,4 @@
-"""A server full of jobs, for what looks at all of them."""
+"""Fills a server with jobs, for tests of lists."""
 
 import subprocess
 

@@ -31,12 +31,12 @@ PROGRAMS = programs(os.environ.get("TEST_POSTGRES"))
 
 
 def binary(name):
-    """None: there is none."""
+    """The path of a program of PostgreSQL; None if it is not installed."""
     return PROGRAMS.program(name)
 
 
 def _user():
-    """Who runs it: None means whoever runs the tests."""
+    """The user that runs it; None: the user that runs the tests."""
     if os.geteuid() != 0:
         return None
     names = {p.pw_name for p in pwd.getpwall()}
@@ -81,7 +81,7 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def inside(self, path):
-        """What the server calls a file."""
+        """The path of a file as the server sees it."""
         return path.removeprefix(PROGRAMS.root)
 
     def _run(self, name, *args):
@@ -112,7 +112,7 @@ class Postgres:
 
     @contextlib.contextmanager
     def hba(self, *lines):
-        """With these lines of pg_hba.conf before its own."""
+        """Puts these lines before those of its pg_hba.conf, until the end of the `with`."""
         path = os.path.join(self.data, "pg_hba.conf")
         with open(path) as f:
             before = f.read()

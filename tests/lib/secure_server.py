@@ -19,7 +19,7 @@ def openssl(*args, stdin=b""):
 
 
 def make(name):
-    """A certificate of our own for 127.0.0.1: its two files."""
+    """Makes a self-signed certificate for 127.0.0.1; returns its two files."""
     cert, key = (os.path.join(PEMS, f"{name}.{kind}.pem") for kind in ("cert", "key"))
     if not os.path.exists(cert):
         done = openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
@@ -37,7 +37,7 @@ class Socket(ssl.SSLSocket):
     def recv(self, *args):
         try:
             return super().recv(*args)
-        except ssl.SSLEOFError:  # an end that was not announced is a cut connection
+        except ssl.SSLEOFError:  # an end without close_notify is a cut connection
             raise ConnectionResetError
 
 
@@ -85,7 +85,7 @@ class SecureServer(gateway.Server):
         return super().connect(receive_buffer)
 
     def connect(self, receive_buffer=None, context=None):
-        # A connection that ends without saying so is an error, not an end.
+        # A connection that ends without close_notify is an error, not an end.
         return (context or TRUST).wrap_socket(self.connect_plain(receive_buffer), server_hostname="127.0.0.1",
                                               suppress_ragged_eofs=False)
 

@@ -1,4 +1,4 @@
-// A spoolwire of a test's own, and waiting with a deadline.
+// Starts a server for a test, and waits with a deadline.
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const { SPOOLWIRE, PACKAGES, PYTHON } = process.env;
 export const WAIT_MS = 120_000; // a deadline, never a pause: a worker may have to load LangGraph
 
-// What `condition` gives, as soon as it is true.
+// Polls `condition` until it is true, and returns its value.
 export async function until(what, condition, ms = WAIT_MS) {
     const end = Date.now() + ms;
 
@@ -23,7 +23,7 @@ export async function until(what, condition, ms = WAIT_MS) {
     }
 }
 
-// For servers that come back to their port: below those that the system hands out meanwhile.
+// For servers that restart on the same port: below the range from which the system assigns ports.
 export async function freePort() {
     const port = randomInt(10_000, 30_000);
     const server = createServer().listen(port, '127.0.0.1');

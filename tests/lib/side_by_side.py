@@ -1,4 +1,4 @@
-"""harness.main(), with the cases in threads: most of a case is waiting for a server."""
+"""harness.main(), with the cases in threads: a case mostly waits for a server."""
 
 import concurrent.futures
 import os

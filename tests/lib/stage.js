@@ -1,4 +1,4 @@
-// A server whose agent `pull` the test plays itself, and the events of such a worker.
+// A server for whose agent `pull` the test is the worker, and the events of such a worker.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -22,7 +22,7 @@ export class Stage extends Server {
         fs.rmSync(this.folder, { recursive: true });
     }
 
-    // What is no string becomes JSON.
+    // A body that is not a string is sent as JSON.
     async ask(method, where, body, headers = {}) {
         const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
         const response = await fetch(this.url + where, { method, headers, body: text });
@@ -44,7 +44,7 @@ export class Stage extends Server {
         return new Lease(this, await this.ask('POST', '/v1/worker/lease', { agents: ['pull'], worker, wait: 20 }));
     }
 
-    // A job that a recording is the run of, up to its end.
+    // Runs a job whose events are those of a recording, up to its end.
     async play(recording, id) {
         await this.submit('pull', {}, id);
         const lease = await this.lease();

@@ -7,10 +7,10 @@ import gateway
 from gateway import Frame
 from harness import check
 
-# No machine is so busy that a case takes as long.
+# Longer than a case takes on the busiest machine.
 PULL = {**gateway.PULL, "lease": "10m"}
 
-# What is written, byte for byte: so the data can be compared with SSE's.
+# The exact bytes that the server writes, so that the data can be compared with SSE's.
 LINE = re.compile(r'\{(?:"job":"([A-Za-z0-9_-]+)",)?(?:"id":"([1-9][0-9]*(?:\.[1-9][0-9]*)?)",)?'
                   r'"event":"([a-z_]+(?:[./][a-z_]+)*(?:\|[A-Za-z0-9_.:|-]*)?)","data":(.*)\}')
 

@@ -24,7 +24,7 @@ RESULT_WAIT = 60  # seconds; a deadline, never a pause
 
 
 class Durable(broker.Broker):
-    """Keeps what it was told, also when it is killed."""
+    """A Redis that keeps its data when it is killed."""
 
     more = ("--appendonly", "yes", "--appendfsync", "always")
 
@@ -70,7 +70,7 @@ class PythonWorker:
 
 
 class Gate:
-    """Between our server and Redis: what Redis says to the subscriber waits while it is shut."""
+    """A proxy between our server and Redis: holds back messages to the subscriber while it is shut."""
 
     def __init__(self, redis):
         self.redis = redis
@@ -139,7 +139,7 @@ def producer(redis, queue, *flags, agents=None, **more):
 
 
 def consumer(redis, queue, *flags, top="", serves=None, lease="60s", **agent):
-    """A server that serves the queue with processes.  Its calls are somebody else's when it is silent for @lease."""
+    """A server that serves the queue with processes.  Others may take its calls when it is silent for @lease."""
     worker = {} if "pull" in agent else {"command": [sys.executable, os.path.join(HERE, "agent.py")]}
     return Server("--redis-url", redis.url, "--redis-publish", "agent", "--arq-queue", queue, "--arq-poll", "50ms",
                   "--arq-lease", lease, *flags, top=top,
@@ -148,6 +148,6 @@ def consumer(redis, queue, *flags, top="", serves=None, lease="60s", **agent):
 
 
 def keys(redis, id):
-    """What is left of a job in Redis."""
+    """The keys of a job that are left in Redis."""
     client = redis.client()
     return sorted(k.decode() for k in client.keys(f"arq:*:{id}")) + (["arq:abort"] if client.zscore("arq:abort", id) else [])

@@ -1,4 +1,4 @@
-"""In: calls that a Python program has enqueued, served by us."""
+"""spoolwire as ARQ's worker: serves calls that a Python program has enqueued."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Out: jobs of an agent that is a queue of ARQ, done by Python's own worker."""
+"""spoolwire as ARQ's client: jobs of an agent with `arq`, run by Python's own worker."""
 
 import os
 import pickle

@@ -63,7 +63,7 @@ HANDLERS = {"on_chain_start": on_chain_start, "on_chat_model_stream": on_stream,
 
 
 def transform(event, spawned, branches):
-    """One event in the document's words.  @branches: the section of each run below the writer."""
+    """One event as an event of `agent`.  @branches: the section of each run below the writer."""
     node = event.get("metadata", {}).get("langgraph_node", "")
     named = event["name"] if event["name"] in triage_graph.SECTIONS else None
     event["section"] = branches[event["run_id"]] = next(

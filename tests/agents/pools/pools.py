@@ -56,7 +56,7 @@ class Pool(Server):
         until(f"process {pid} is gone", lambda: not alive(pid), seconds)
 
     def chunks(self, job):
-        """What the job has said, of all attempts."""
+        """The text that the job has sent, of all attempts."""
         return [f.json["data"]["chunk"] for f in self.read(job, "aiq") if f.event == "llm.chunk"]
 
     def said(self, text=""):

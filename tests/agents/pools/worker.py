@@ -84,7 +84,7 @@ class Job:
         self.wait(lambda: os.path.exists(name))
 
     def do_first(self, steps):
-        """Only in its first attempt."""
+        """Does the step only in the job's first attempt."""
         return self.order["attempt"] == 1 and self.do(steps)
 
     def do_silent(self, _):

@@ -1,4 +1,4 @@
-"""In: what existing workers publish on their jobs' channels is taken into the journal."""
+"""redis_subscribe: events that existing workers publish on their jobs' channels are stored in the journal."""
 
 import json
 
@@ -22,7 +22,7 @@ class Channel:
         self.redis, self.name = broker.client(), pattern.replace("{job_id}", job)
 
     def say(self, *events):
-        """All in one write, as fast as Redis takes them."""
+        """Publishes all events in one write, as fast as Redis takes them."""
         pipe = self.redis.pipeline(transaction=False)
         for e in events:
             pipe.publish(self.name, e if isinstance(e, (str, bytes)) else json.dumps(e))

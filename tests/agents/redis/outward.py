@@ -1,4 +1,4 @@
-"""Out: what is committed is published, in order, as the dialect says it."""
+"""redis_publish: committed records are published in order, in the configured dialect."""
 
 import json
 

@@ -94,7 +94,7 @@ class Dev:
         check(re.search(re.escape(self.url), line), f"it does not start: {line!r} {self.said()[-1000:]}")
 
     def allow(self, n):
-        """So many words, and no more for now."""
+        """Lets the model send so many words, and then wait."""
         path = os.path.join(self.folder, "allowed")
         with open(path + ".new", "w") as f:
             f.write(str(n))
@@ -111,7 +111,7 @@ class Dev:
         self.log.close()
 
     def restart(self):
-        """kill -9, and again."""
+        """Kills the server with SIGKILL, and starts it again."""
         self.end(signal.SIGKILL)
         self.start()
 

@@ -127,7 +127,7 @@ def subgraphs_are_shown_when_they_are_asked_for():
 
 
 def serve_update(s, t, answer=None):
-    """A worker that changes the state as it is told, and says so."""
+    """A worker that answers an update_state call: saves the new state."""
     order = Worker(s).ask(wait=20, calls=True).json
     call, params = order["call"], order["call"]["params"]
     fence = f"?call={call['id']}"

@@ -125,7 +125,7 @@ def create(server, id=None, want=200, headers=None, **body):
 
 
 def save(server, lease, id, tasks=()):
-    """A checkpoint, as a worker saves it: bytes, a channel, and what people see of it."""
+    """Saves a checkpoint as a worker does: bytes, a channel, and the state as JSON."""
     path = f"/v1/worker/threads/{lease.order['thread']}"
     fence = f"?job={lease.job}&lease={lease.order['lease']}"
     blob = {"type": "msgpack", "data": "gA=="}
@@ -140,14 +140,14 @@ def save(server, lease, id, tasks=()):
 
 
 def write(server, lease, id, channel, idx):
-    """What a task of it gives, at a checkpoint that is there."""
+    """Saves the writes of a task at an existing checkpoint."""
     a = server.post(f"/v1/worker/threads/{lease.order['thread']}/writes?job={lease.job}&lease={lease.order['lease']}",
                     {"ns": "", "id": id, "task": "t", "path": "", "writes": [{"idx": idx, "channel": channel, "type": "msgpack", "data": "gA=="}]})
     equal(a.status, 200, repr(a))
 
 
 def saved(server, lease, id):
-    """A checkpoint as a worker reads it, with what its tasks have given."""
+    """A checkpoint as a worker reads it, with the writes of its tasks."""
     a = server.post(f"/v1/worker/threads/{lease.order['thread']}/checkpoints/get", {"ns": "", "id": id})
     equal(a.status, 200, repr(a))
     return a.json["checkpoint"]
@@ -182,7 +182,7 @@ INTERRUPT = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 def normal_message(message):
-    """Without what servers may say differently: the type of a delta, and empty members."""
+    """The message without what may differ between servers: the type of a delta, and empty members."""
     message = {k: v for k, v in message.items() if v not in ({}, [], None) and k not in ("type", "invalid_tool_calls", "tool_calls")}
     return message
 

@@ -100,7 +100,7 @@ def waiting_gives_the_last_values_or_the_question():
 
 
 def read_wait(server, path, body):
-    """What comes of a run; there may be newlines before it."""
+    """The answer of `wait`; newlines may come before it."""
     a = server.post(path, body)
     equal((a.status, a.headers["content-type"]), (200, "application/json"), repr(a))
     return a.json

@@ -1,4 +1,4 @@
-"""A worker that comes for its jobs: pull_worker.py URL AGENT."""
+"""A pull worker, which leases its jobs over HTTP: pull_worker.py URL AGENT."""
 
 import asyncio
 import json

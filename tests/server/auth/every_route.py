@@ -13,7 +13,7 @@ SCOPES = {"read": {"read"}, "client": {"read", "client", "items"}, "worker": {"w
 
 
 def scope_of(access):
-    """That gives least of what has it."""
+    """The scope with the fewest rights that may use the route."""
     return "client" if access == "items" else access
 
 
@@ -52,7 +52,7 @@ def request(caller, method, pattern, job=OTHERS, token="0" * 12, lease=f"1.1.{'0
 
 
 def status(caller, method, pattern, kind, lease=""):
-    """Of one that may be let in."""
+    """The status of an answer to a caller that may be admitted."""
     if kind != "stream":
         return request(caller, method, pattern, lease=lease).status
     with Stream(caller, pattern.replace("{id}", OTHERS).replace("{last}", "0"), headers=caller.own) as st:

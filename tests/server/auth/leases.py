@@ -1,4 +1,4 @@
-"""A lease is proof: nobody guesses one, and nobody uses another's."""
+"""Leases cannot be guessed, and nobody can use the lease of another owner."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def nothing_gets_through(caller, job, lease):
 
 
 def lease_of_process(s, id):
-    """As its process has told it."""
+    """The lease of a job, as its process has reported it."""
     with Stream(s, f"/v1/jobs/{id}/events?dialect=raw", headers=s.admin.own) as st:
         st.until("the process has told its lease", lambda st: any(FORM.search(f.data) for f in st.frames))
         return next(FORM.search(f.data)[0] for f in st.frames if FORM.search(f.data))

@@ -1,4 +1,4 @@
-"""The commands, with tokens; and real clients that know nothing of ours."""
+"""The commands, with tokens; and stock clients."""
 
 import os
 import subprocess

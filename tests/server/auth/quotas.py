@@ -1,4 +1,4 @@
-"""How much of it: 429, and when to come again."""
+"""Limits per token: 429 with Retry-After."""
 
 import re
 import time

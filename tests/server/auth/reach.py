@@ -1,5 +1,5 @@
-"""Every request of the OpenAPI document, and every place in it that names something: what is another's
-is as if it were not there.
+"""Every request of the OpenAPI document, and every parameter that names something: objects of other
+owners are answered as if they did not exist.
 
 The places are found in the document: members of the path, the query and the body whose names say that they
 name a job, a thread, a run, a checkpoint, an assistant, a lease, a namespace or a question.  For each of them two

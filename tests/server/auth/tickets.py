@@ -1,4 +1,4 @@
-"""Tickets: what EventSource needs, and nothing more."""
+"""Tickets: they open the streams of one job, and nothing else."""
 
 import threading
 import time

@@ -45,7 +45,7 @@ class Clock(Server):
         os.rename(self.offset + ".new", self.offset)
 
     def steps(self):
-        """What the log says of them."""
+        """The clock steps in the log."""
         rows = [json.loads(row) for row in self.err().splitlines() if row.startswith("{")]
         return [row for row in rows if row["event"] == "clock"]
 

@@ -1,4 +1,4 @@
-"""What is refused, in exact words: where, why, and what may have been meant."""
+"""Exact error messages for invalid settings: the place, the reason, and a suggestion."""
 
 from harness import case, cases, check, equal
 from settings import SERVER, config

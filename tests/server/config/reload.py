@@ -1,4 +1,4 @@
-"""SIGHUP: what is taken over, what is said about the rest, and that nobody notices otherwise."""
+"""SIGHUP: which settings are taken over, what the log says about the rest, and that readers do not notice."""
 
 import json
 import os

@@ -63,7 +63,7 @@ TOPS = {"arq.function": QUEUE, "serves.function": QUEUE, "serves.resume_function
 
 
 def words(option):
-    """Of a list in a file."""
+    """The items of a list in a file."""
     return ["agent", "input.x"] if option["name"].endswith("args") else ["prog", "an arg"]
 
 
@@ -92,5 +92,5 @@ def another(option):
 
 
 def wrong(option):
-    """A value that it does not take, whatever its bounds are."""
+    """A value that the option refuses, whatever its bounds are."""
     return {"text": "", "list": ",".join(["x"] * 300)}.get(option["type"], "no such value")

@@ -685,7 +685,7 @@ def the_report_is_the_final_output_when_there_is_no_artifact():
 
 @case
 def the_report_of_a_worker_without_a_graph_is_its_last_output():
-    """Document 004's events, and 001's: neither has a root run."""
+    """Events of `aiq`, and of the envelope: neither has a root run."""
     def native(type, id, name, **data):
         return {"type": type, "id": id, "name": name, "timestamp": "2026-02-16T10:30:00Z", "data": data, "metadata": {}}
 

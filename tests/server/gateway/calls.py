@@ -1,4 +1,4 @@
-"""Calls: short questions to pull workers, and what becomes of those that nobody answers."""
+"""Calls: short questions to pull workers, with and without an answer."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""A disk that is full, a file that is damaged, a server that stood still: what can be saved is."""
+"""A full disk, a damaged file, a suspended server: whatever can be saved is saved."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ class SmallDisk:
         return s.start()
 
     def fill(self, server):
-        """Not a byte more."""
+        """Fills the disk to the last byte."""
         if not self.mounted:
             limit(server, os.path.getsize(server.data + "-wal"))
             return
@@ -277,7 +277,7 @@ LOST = {
 
 
 class InFolder(Server):
-    """Its database is in a folder of its own."""
+    """A server whose database is in a folder of its own."""
 
     def __init__(self, **more):
         super().__init__(start=False, **more)

@@ -1,4 +1,4 @@
-"""The table of edge cases in README.md and the comments in the tests say the same."""
+"""Compares the table of edge cases in README.md with the comments in the tests."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""Nothing that a client or worker can name ends a frame early, makes one up, or gets into a header."""
+"""No name that a client or worker can choose ends a frame early, forges a frame, or gets into a header."""
 
 import re
 import urllib.parse

@@ -1,4 +1,4 @@
-"""/v1/jobs in our own words: submit, list, look, delete; Idempotency-Key; HEAD; health."""
+"""Our own job API, /v1/jobs: submit, list, show, delete; Idempotency-Key; HEAD; health."""
 
 import os
 import time
@@ -328,7 +328,7 @@ def waiting_for_the_result():
 
 @case
 def the_result_of_a_job_without_a_root():
-    """Documents 001 and 004 know no root run: the last execution has the output."""
+    """The envelope and the events of `aiq` have no root run: the last execution has the output."""
     def workflow(state, id, data):
         return {"type": f"workflow.{state}", "id": id, "name": id, "data": data, "metadata": {}}
 

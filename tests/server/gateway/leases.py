@@ -561,7 +561,7 @@ def taken_over(*events):
 
 @contextlib.contextmanager
 def beating(lease):
-    """As a worker does that is busy with other things."""
+    """Sends heartbeats in the background, as a busy worker does."""
     over = threading.Event()
 
     def beat():

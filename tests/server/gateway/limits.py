@@ -1,4 +1,4 @@
-"""Clients that are slow, large, or not who they should be."""
+"""Limits: slow clients, large requests, and requests from other hosts and origins."""
 
 import contextlib
 import json

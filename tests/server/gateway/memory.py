@@ -25,7 +25,7 @@ class Allocations:
         self.page[:8] = struct.pack("q", n)
 
     def failed(self):
-        """Ends it; did one fail?"""
+        """Stops failing allocations; has one failed?"""
         n = struct.unpack("q", self.page[:8])[0]
         self.fail(0)
         return n <= 0

@@ -1,4 +1,4 @@
-"""A graceful stop: who is told what, and when it is over."""
+"""A graceful stop: what readers and workers are told, and when the server ends."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""A reader at a few KB/s beside a fast writer: it costs its cursor, and nobody else anything."""
+"""A reader at a few KB/s beside a fast writer: it costs only a cursor, and delays nobody."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A job over which the server crashes: it costs two crashes, and everybody else goes on.
+"""A job that crashes the server is set aside after two crashes, and all other jobs continue.
 
 The crash is made to order: a build with tests ends itself when it folds a text that
 SPOOLWIRE_TEST_CRASH has."""
@@ -19,7 +19,7 @@ AGENTS = {"pull": dict(PULL, attempts=1, lease="10m")}
 
 
 def crashed(s, act=None):
-    """It ends by itself, in the middle of something."""
+    """Waits for the server to crash."""
     with contextlib.suppress(AssertionError, OSError):  # the answer may be cut
         if act is not None:
             act()

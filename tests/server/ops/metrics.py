@@ -1,4 +1,4 @@
-"""/metrics: what Prometheus' own tool says of it, and whether the numbers are true."""
+"""/metrics: checked with Prometheus' own tool, and with numbers that the tests know."""
 
 import os
 import re

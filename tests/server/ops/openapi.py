@@ -398,7 +398,7 @@ def call(s):
 
 
 def tokens(s):
-    """The first one locks the door."""
+    """Makes tokens; from the first one on the server requires them."""
     made = s.post("/v1/tokens", {"scope": "admin"})
     equal(made.status, 201)
     me = {"Authorization": f"Bearer {made.json['token']}"}

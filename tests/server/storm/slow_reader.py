@@ -55,7 +55,8 @@ def run_job(server, name, slow=()):
             done.set()
 
     def take(dialect):
-        """The server holds what is live in every dialect, with slow readers or without."""
+        """Reads the job in @dialect to its end: so the server holds every dialect's live events, with slow
+        readers or without."""
         with server.connect() as s:
             s.sendall(gateway.request_bytes(server, "GET", f"/v1/jobs/{name}/events?dialect={dialect}"))
             n, last = 0, b""

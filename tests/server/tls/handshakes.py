@@ -1,4 +1,4 @@
-"""Who gets in: versions, protocols, strangers, and those who take their time."""
+"""Handshakes: TLS versions, ALPN protocols, clients without TLS, and slow clients."""
 
 import os
 import socket

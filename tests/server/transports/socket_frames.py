@@ -27,7 +27,7 @@ def open_socket(*flags, **more):
 
 
 def goes_on(ws):
-    """It still brings events, to the end."""
+    """The socket still delivers events, up to the end of the job."""
     lease = Worker(ws.server).lease()
     lease.send(*STORY)
     lease.finish()

@@ -17,7 +17,7 @@ WIRES = {"sse": {}, "lines": LINES, "socket": UPGRADE}
 
 
 def stick(server, path, headers):
-    """A request whose answer nobody reads."""
+    """Sends a request and does not read the answer."""
     sock = server.connect(4096)
     sock.sendall(request_bytes(server, "GET", path, None, headers))
     return sock

@@ -1,4 +1,4 @@
-"""`spoolwire db copy`, from SQLite to PostgreSQL and back: everything that anybody holds stays good."""
+"""`spoolwire db copy`, from SQLite to PostgreSQL and back: leases, tokens and cursors stay valid."""
 
 import json
 import os
@@ -16,7 +16,7 @@ ONCE = {"Idempotency-Key": "once"}
 
 
 class Gateway(Server):
-    """On that database; without tokens, so that everybody is nobody's owner."""
+    """A server on that database; without tokens, so that jobs have no owner."""
 
     def __init__(self, place, *flags):
         super().__init__(*flags, start=False, agents=AGENTS)
@@ -25,7 +25,7 @@ class Gateway(Server):
 
 
 def looks(s):
-    """What clients see of a server."""
+    """Everything that clients can read from a server."""
     jobs = s.get("/v1/jobs?limit=100").json["jobs"]
     ended = [j["job_id"] for j in jobs if j["finished_at"]]
     return {"jobs": {j["job_id"]: j for j in jobs},

@@ -1,4 +1,4 @@
-"""The option `store` as people give it: in each place, with libpq's own ways of saying the rest, over TLS."""
+"""The option `store` in file, environment and flag; with libpq's own settings (PGHOST, services); over TLS."""
 
 import os
 import shutil

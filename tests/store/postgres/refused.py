@@ -1,4 +1,4 @@
-"""What cannot be used, and the one sentence that says so."""
+"""Databases and URLs that cannot be used, and the error message for each."""
 
 import os
 import socket
