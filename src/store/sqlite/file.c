@@ -12,7 +12,7 @@
  * that were opened.  One stat() of the folder is enough as long as its change time stays the
  * same, because creating, removing or renaming a file updates it.  That does not show every
  * change: two changes within one tick of the file system's clock have the same time, so a time
- * that is younger than FOLDER_TICK_MS proves nothing; and a file system may be mounted over a
+ * that is younger than a tick proves nothing; and a file system may be mounted over a
  * path.  So all files are checked once in FOLDER_TRUST_MS anyway.
  *
  * For SQLite's own fcntl() locks the opposite holds: closing any descriptor of the database
@@ -34,7 +34,8 @@
 #include <unistd.h>
 
 enum {
-    FOLDER_TICK_MS = 2500, /* FAT has the coarsest clock: two seconds */
+    COARSE_TICK_MS = 2500, /* FAT has the coarsest clock: two seconds */
+    FINE_TICK_MS = 50,     /* a fine clock ticks with the kernel's, every 10 ms at most */
     FOLDER_TRUST_MS = 1000
 };
 
@@ -272,6 +273,13 @@ static int64_t time_ms(const struct timespec *t)
     return (int64_t)t->tv_sec * 1000 + t->tv_nsec / 1000000;
 }
 
+/* How far apart two times of a file system may be that it cannot tell from each other.  A clock
+ * that shows microseconds is a fine one. */
+static int64_t tick_ms(const struct timespec *t)
+{
+    return t->tv_nsec % 1000000 != 0 ? FINE_TICK_MS : COARSE_TICK_MS;
+}
+
 int file_check_folder(struct sqlite_store *s, struct error *err)
 {
     struct folder_state *f = &s->folder;
@@ -284,7 +292,8 @@ int file_check_folder(struct sqlite_store *s, struct error *err)
         return 0;
     int code = file_check(s, err);
     f->until_ms = 0;
-    if (code == 0 && is_known && clock_wall_ms() - time_ms(&st.st_ctim) > FOLDER_TICK_MS) {
+    if (code == 0 && is_known &&
+        clock_wall_ms() - time_ms(&st.st_ctim) > tick_ms(&st.st_ctim)) {
         f->device = st.st_dev;
         f->number = st.st_ino;
         f->changed = st.st_ctim;
