@@ -32,7 +32,7 @@ def arguments() -> argparse.ArgumentParser:
                      help="the agent's name in the server (SPOOLWIRE_AGENT, or: agent)")
     run.add_argument("--pull", action="store_true", help="come for jobs over HTTP")
     run.add_argument("--url", help="the server's address (SPOOLWIRE_URL)")
-    run.add_argument("--token", help="a token with the scope `work` (SPOOLWIRE_TOKEN)")
+    run.add_argument("--token", help="a token with the scope `worker` (SPOOLWIRE_TOKEN)")
     run.add_argument("--concurrency", type=int, default=10, help="jobs at a time, with --pull (10)")
     run.add_argument("--stream", choices=["events", "modes"], default="events",
                      help="what jobs send: astream_events, with every tool and model call, or "
