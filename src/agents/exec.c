@@ -66,7 +66,9 @@ struct exec {
     size_t first_runner; /* the runner that leases first next time */
     struct task **works; /* owned; room for the tasks of all agents */
     size_t n_works;
-    char worker[96]; /* the worker's name in leases */
+    char worker[96];   /* the worker's name in leases */
+    char gateway[40];  /* the id of this gateway among several; or "" */
+    uint64_t n_leases; /* how many were asked for in the gateway's name */
     bool is_draining, is_closed;
     /* Any thread: */
     struct loop_message wake;
@@ -106,6 +108,16 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
                                                                          request id */
 }
 
+/* Says whose process works on the job: it is lost when that gateway is gone. */
+static void name_gateway(struct exec *e, struct journal_request *req)
+{
+    char name[96];
+
+    (void)snprintf(name, sizeof(name), "gateway:%s:exec:%llu", e->gateway,
+                   (unsigned long long)e->n_leases++);                /* fits */
+    (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* or it has no name */
+}
+
 static void ask(struct agent_runner *runner, enum journal_op op)
 {
     struct exec *e = runner->exec;
@@ -121,6 +133,8 @@ static void ask(struct agent_runner *runner, enum journal_op op)
         req->work.worker = str_of(e->worker);
         if (runner->slots != NULL)
             name_place(runner, req);
+        else if (e->gateway[0] != '\0')
+            name_gateway(e, req);
     }
     journal_post(e->host.journal, &runner->lease);
 }
@@ -612,6 +626,8 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .reader = &e->reader };
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;
+    if (options->gateway != NULL)
+        (void)snprintf(e->gateway, sizeof(e->gateway), "%s", options->gateway);
     sign(e);
     int code = open_loop(e, options->poll_ms > 0 ? options->poll_ms : POLL_MS, err);
     if (code == 0)

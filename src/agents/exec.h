@@ -118,6 +118,7 @@ struct exec_options {
     const char *mark; /* in the environment of all processes (process/child_guard.h), or NULL */
     const struct redis_url *redis; /* needed by agents of the kind arq */
     struct barriers *barriers;     /* of their channels; borrowed; NULL: no subscriber */
+    const char *gateway; /* the id of this one among several (at most 39 bytes), or NULL */
 };
 
 /* Numbers of processes, in pools and outside of pools. */

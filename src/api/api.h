@@ -43,13 +43,14 @@ struct app_settings {
 /* Shared by all loops; passed to every handler. */
 struct app {
     const char *version;
-    int64_t started;                   /* milliseconds since 1970 */
-    struct journal *journal;           /* borrowed */
-    struct hub_shared *hub_shared;     /* borrowed */
-    struct thread_pool *pool;          /* borrowed */
-    struct token_service *tokens;      /* borrowed */
-    const struct exec *exec;           /* borrowed; its counts only; NULL: no such agents */
-    const struct arq_server *arq;      /* the same; NULL: no queue is served */
+    int64_t started;               /* milliseconds since 1970 */
+    struct journal *journal;       /* borrowed */
+    struct cluster *cluster;       /* borrowed; NULL: no other gateway shares the database */
+    struct hub_shared *hub_shared; /* borrowed */
+    struct thread_pool *pool;      /* borrowed */
+    struct token_service *tokens;  /* borrowed */
+    const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
+    const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct redis_service *redis; /* the same; NULL: no Redis */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */
@@ -268,6 +269,6 @@ http_handler api_tokens, api_token_create, api_token_revoke, api_ticket, api_ses
     api_logout;
 /* Operations */
 http_handler api_livez, api_readyz, api_healthz, api_openapi, api_docs, api_page_file,
-    api_metrics, api_dialects, api_workers, api_index;
+    api_metrics, api_dialects, api_workers, api_gateways, api_cluster_journal, api_index;
 
 #endif

@@ -15,7 +15,8 @@ enum {
     ERR_CLOSED, /* the job has ended */
     ERR_IO,
     ERR_BUSY,
-    ERR_LIMIT /* too many at the same time: may work later */
+    ERR_LIMIT, /* too many at the same time: may work later */
+    ERR_MOVED  /* another gateway does it */
 };
 
 struct error {

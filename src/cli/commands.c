@@ -17,6 +17,7 @@ const struct command *const commands[] = {
     &command_cancel,
     &command_delete,
     &command_agents,
+    &command_gateways,
     &command_token,
     &command_record,
     &command_replay,

@@ -21,6 +21,7 @@ extern const struct command command_answer;
 extern const struct command command_cancel;
 extern const struct command command_delete;
 extern const struct command command_agents;
+extern const struct command command_gateways;
 extern const struct command command_token;
 extern const struct command command_verify;
 extern const struct command command_db;

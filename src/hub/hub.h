@@ -35,6 +35,9 @@ void hub_shared_free(struct hub_shared *s);
 bool hub_wanted(void *shared, struct str job);
 void hub_published(void *shared, const struct publication *pubs, size_t n);
 
+/* From any thread: changes were lost, so all readers read the store. */
+void hub_shared_missed(struct hub_shared *s);
+
 /* --- on a loop ---------------------------------------------------------------- */
 
 MUST_CHECK int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);

@@ -16,3 +16,7 @@ static void publish(struct notifier *n,
 
 const struct notifier_ops notifier_in_process = { .subscribe = notifier_subscribe,
                                                   .publish = publish };
+
+const struct notifier_ops notifier_shared = { .may_lose = true,
+                                              .subscribe = notifier_subscribe,
+                                              .publish = publish };

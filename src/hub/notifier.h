@@ -57,6 +57,7 @@ struct notifier_ops {
 /* Implementations embed it. */
 struct notifier {
     const struct notifier_ops *ops; /* borrowed */
+    atomic_bool is_complete;        /* may_lose: for now all changes are of this process */
     notifier_hear hear;             /* set by subscribe */
     void *arg;
 };
@@ -64,6 +65,9 @@ struct notifier {
 /* Within one process: loses nothing, and passes the records.  It has no state of its own:
  * struct notifier n = { .ops = &notifier_in_process }. */
 extern const struct notifier_ops notifier_in_process;
+/* The same for a process that shares its database: others call `hear` with what they were told.
+ */
+extern const struct notifier_ops notifier_shared;
 /* For implementations: stores @hear in the struct. */
 MUST_CHECK int notifier_subscribe(struct notifier *n, notifier_hear hear, void *arg);
 

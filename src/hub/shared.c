@@ -70,6 +70,15 @@ static void tell_missed(struct home *home)
         (void)mailbox_post(home->box, &home->missed); /* fails only if its loop has ended */
 }
 
+void hub_shared_missed(struct hub_shared *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    unsigned n = s->n_homes;
+    (void)pthread_mutex_unlock(&s->lock);
+    for (unsigned k = 0; k < n; k++)
+        tell_missed(&s->homes[k]);
+}
+
 int hub_shared_add(struct hub_shared *s,
                    struct hub *h,
                    struct mailbox *box,
@@ -136,7 +145,7 @@ bool hub_wanted(void *shared, struct str job)
 
 bool hub_shared_may_lose(const struct hub_shared *s)
 {
-    return s->notifier->ops->may_lose;
+    return s->notifier->ops->may_lose && !atomic_load(&s->notifier->is_complete);
 }
 
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)

@@ -160,6 +160,8 @@ struct journal {
     struct journal_counts counts;
     struct tally tally; /* of this turn */
     uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */
+    struct operation *operations; /* of this turn, to be stored; see operations.c */
+    struct operation *repeated;   /* that it has found stored */
     uint64_t bad_lines;
     struct error bad_why;
     struct error bad_question; /* invalid question of the job being fed; code 0: none */
@@ -527,5 +529,21 @@ void journal_want_time(struct journal *j);
 bool journal_look_at_time(struct journal *j);
 /* Retention, a few rows at a time. */
 void journal_expire(struct journal *j);
+
+/* --- gateways.c -------------------------------------------------------------------- */
+
+/* Does a process of a gateway hold the lease? */
+bool journal_has_gateway(const struct job_row *row);
+void journal_gateways(struct journal *j, struct journal_request *req);
+
+/* --- operations.c ------------------------------------------------------------------ */
+
+/* Before the first request: looks for repeats in the store. */
+int operations_read(struct journal *j, const struct journal_request *list);
+/* True: it was done before, and has its answer. */
+bool operations_repeated(struct journal *j, struct journal_request *req);
+/* It was done: its answer is kept. */
+void operations_keep(struct journal *j, struct journal_request *req);
+int operations_store(struct journal *j);
 
 #endif

@@ -23,6 +23,7 @@ struct inbox {
     size_t wanted;                         /* under lock: the thread waits for so many */
     size_t usual;  /* used by the thread: the usual number of requests of recent turns */
     bool stopping; /* under lock */
+    bool closed;   /* under lock */
     bool started;
     pthread_t thread;
 };
@@ -49,7 +50,7 @@ void inbox_free(struct inbox *in)
     free(in);
 }
 
-void inbox_put(struct inbox *in, struct journal_request *first)
+bool inbox_put(struct inbox *in, struct journal_request *first)
 {
     struct journal_request *last = NULL;
     size_t n = 0;
@@ -60,6 +61,10 @@ void inbox_put(struct inbox *in, struct journal_request *first)
         last = req;
     }
     (void)pthread_mutex_lock(&in->lock);
+    if (in->closed) {
+        (void)pthread_mutex_unlock(&in->lock);
+        return false;
+    }
     bool was_empty = in->first == NULL;
     if (was_empty)
         in->since = clock_monotonic_us();
@@ -70,6 +75,32 @@ void inbox_put(struct inbox *in, struct journal_request *first)
     (void)pthread_mutex_unlock(&in->lock);
     if (was_empty || is_enough)
         (void)pthread_cond_signal(&in->news);
+    return true;
+}
+
+void inbox_open(struct inbox *in)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    in->closed = false;
+    (void)pthread_mutex_unlock(&in->lock);
+}
+
+struct journal_request *inbox_close(struct inbox *in)
+{
+    uint64_t since;
+
+    (void)pthread_mutex_lock(&in->lock);
+    in->closed = true;
+    (void)pthread_mutex_unlock(&in->lock);
+    return inbox_take(in, &since);
+}
+
+bool inbox_is_open(struct inbox *in)
+{
+    (void)pthread_mutex_lock(&in->lock);
+    bool is_open = !in->closed;
+    (void)pthread_mutex_unlock(&in->lock);
+    return is_open;
 }
 
 struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
@@ -174,7 +205,7 @@ void journal_stop(struct journal *j)
     (void)pthread_mutex_unlock(&in->lock);
     (void)pthread_cond_signal(&in->news);
     (void)pthread_join(in->thread, NULL);
-    in->started = false;
+    in->started = in->stopping = false;
     journal_take_over(j);
     journal_settle(j);
 }

@@ -49,6 +49,8 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
         journal_free(j);
         return error_set(err, ERR_NOMEM, "out of memory");
     }
+    if (options->forward != NULL)
+        (void)inbox_close(j->inbox); /* nothing has come yet */
     *ret = j;
     return 0;
 }
@@ -114,7 +116,8 @@ struct inbox *journal_inbox(struct journal *j)
 
 void journal_post(struct journal *j, struct journal_request *req)
 {
-    inbox_put(j->inbox, req);
+    if (!inbox_put(j->inbox, req))
+        j->opt.forward(j->opt.forward_arg, req);
 }
 
 void journal_withdraw(struct journal_request *req)
@@ -140,7 +143,9 @@ static int store_rows(struct journal *j)
         job->behind_since = 0;
     }
     int err = journal_note_time(j);
-    return err == 0 ? journal_flush(j) : err;
+    if (err == 0)
+        err = journal_flush(j);
+    return err == 0 ? operations_store(j) : err;
 }
 
 static int commit(struct journal *j)
@@ -293,6 +298,25 @@ static void turn_failed(struct journal *j, struct journal_request *list)
     end_touched(j, active_job_reload);
 }
 
+/* Another gateway has taken the jobs over: it does what was not stored here.  Gives what is to
+ * be answered. */
+static struct journal_request *forward_lost(struct journal *j, struct journal_request *list)
+{
+    struct journal_request *in_order = NULL;
+
+    if (j->opt.forward == NULL || list == NULL || !store_is_lost(j->opt.store))
+        return list;
+    while (list != NULL) { /* it has the last one first */
+        struct journal_request *next = list->next;
+
+        list->next = in_order;
+        in_order = list;
+        list = next;
+    }
+    j->opt.forward(j->opt.forward_arg, in_order);
+    return NULL;
+}
+
 /* --- the turn ---------------------------------------------------------------- */
 
 /* Begins the turn, and reads the rows that it needs. */
@@ -302,7 +326,9 @@ static int begin(struct journal *j, const struct journal_request *list)
 
     if (err != 0)
         return err;
-    err = wanted_read(j, list);
+    err = operations_read(j, list);
+    if (err == 0)
+        err = wanted_read(j, list);
     if (err != 0)
         store_rollback(j->opt.store);
     return err;
@@ -324,10 +350,13 @@ static struct journal_request *do_all(struct journal *j, struct journal_request 
             break;
         }
         list = req->next;
-        bool waits = journal_do(j, req);
+        bool is_done = operations_repeated(j, req);
+        bool waits = !is_done && journal_do(j, req);
         breadcrumb_set(&j->opt.breadcrumb, 0);
         if (waits)
             continue;
+        if (!is_done)
+            operations_keep(j, req);
         req->next = answered;
         answered = req;
     }
@@ -406,6 +435,7 @@ bool journal_turn(struct journal *j)
     wanted_end_turn(j);
     if (err != 0) {
         turn_failed(j, answered);
+        answered = forward_lost(j, answered);
     } else {
         tell_stuck(j, false);
         journal_count_committed(j, answered);
@@ -432,8 +462,8 @@ void journal_settle(struct journal *j)
 {
     j->settling = true;
     j->next_look = 0;
-    while (journal_turn(j)) /* also handles requests that follow from answers, such as returned
-                               jobs */
+    /* Also handles requests that follow from answers, such as returned jobs. */
+    while (journal_turn(j) && !store_is_lost(j->opt.store))
         ;
 }
 
@@ -502,7 +532,7 @@ static int on_open_job(void *arg, const struct job_row *row)
     job->is_unsigned = is_unsigned(job);
     /* A pull worker may have continued while the server was down; a process of the server ended
      * with it. */
-    if (is_dead(r, job->row.agent))
+    if (is_dead(r, job->row.agent) && !journal_has_gateway(&job->row))
         job->lost_attempt = job->row.attempt;
     if (job->row.cancel_requested != 0)
         job->force_at = j->now + (job->agent != NULL ? job->agent->cancel_grace_ms : 0);

@@ -126,6 +126,13 @@ struct journal_options {
     int64_t (*steady)(void *arg);
     void *clock_arg;
     struct journal_events events;
+    /* Takes what is posted while the journal is closed, a chain; from any thread.  NULL: it is
+     * never closed. */
+    void (*forward)(void *arg, struct journal_request *chain);
+    void *forward_arg;
+    /* Answers of operations as bytes, and back (operations.c); with `forward`. */
+    void (*put_answer)(struct buf *b, const struct journal_request *req);
+    int (*read_answer)(struct str bytes, struct journal_request *req);
 };
 
 MUST_CHECK int journal_new(const struct journal_options *options,
@@ -156,6 +163,22 @@ int64_t journal_next_ms(struct journal *j);
 MUST_CHECK int journal_start(struct journal *j, struct error *err);
 /* Executes waiting requests and those that were put off, then ends the thread. */
 void journal_stop(struct journal *j);
+
+/* --- of several gateways: open.c.  One call at a time, from any thread ------------------ */
+
+/* A journal with `forward` begins closed, without a store.  Opens it: @store is the one that
+ * writes from now on.  Recovers as journal_recover() does and starts the thread. */
+MUST_CHECK int journal_open(struct journal *j,
+                            struct store *store,
+                            struct breadcrumb breadcrumb,
+                            const struct str *dead,
+                            size_t n_dead,
+                            struct error *err);
+/* Ends the thread, forwards all requests that wait, and forgets the jobs and the store. */
+void journal_close(struct journal *j);
+bool journal_is_open(struct journal *j);
+/* Does JOURNAL_SETTINGS while it is closed. */
+void journal_apply_settings(struct journal *j, struct journal_request *req);
 
 /* From any thread: see journal/counts.h. */
 const struct journal_counts *journal_counts(const struct journal *j);

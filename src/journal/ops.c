@@ -293,6 +293,7 @@ static const struct op ops[JOURNAL_OP_MAX] = {
     [JOURNAL_ASSISTANT_DELETE] = { .run = journal_assistant_delete },
 
     [JOURNAL_MARK_PUBLISHED] = { .run = mark_published },
+    [JOURNAL_GATEWAYS] = { .run = journal_gateways, .is_silent = true },
     [JOURNAL_SETTINGS] = { .run = journal_set_settings, .is_silent = true },
 };
 

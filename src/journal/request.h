@@ -80,6 +80,7 @@ enum journal_op {
     JOURNAL_ASSISTANT_DELETE, /* with all its versions */
 
     JOURNAL_MARK_PUBLISHED, /* published: how far jobs are published to Redis */
+    JOURNAL_GATEWAYS,       /* gateways: processes of all others have lost their leases */
     JOURNAL_SETTINGS,       /* settings: replaces the current ones */
     JOURNAL_OP_MAX
 };
@@ -320,6 +321,12 @@ struct publish_request {
     size_t n_marks;
 };
 
+/* The running gateways that share the database. */
+struct gateways_request {
+    const struct str *ids; /* in */
+    size_t n;
+};
+
 /* --- the request --------------------------------------------------------------- */
 
 struct journal_request {
@@ -337,6 +344,9 @@ struct journal_request {
     struct lease_caller caller;        /* for requests of workers */
     const struct job_scope *job_scope; /* jobs outside of it are not found; NULL: all */
     atomic_bool withdrawn; /* LEASE, CALL: the caller has disconnected; set by its thread */
+    bool is_forwarded;     /* another gateway has sent it: it is not sent on */
+    bool is_repeat;        /* it may have been done before, as the same operation */
+    struct str operation;  /* its id, never used again; absent: the request is not sent again */
 
     /* Out, for requests of workers about a job. */
     bool cancel;      /* stop the work */
@@ -345,7 +355,8 @@ struct journal_request {
 
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
-     * ERR_LIMIT (max_jobs, max_queued). */
+     * ERR_LIMIT (max_jobs, max_queued).  ERR_MOVED: it was forwarded, and this gateway does not
+     * own the jobs. */
     int code;
     struct error why;
     struct job_row *row; /* the job, in `mem`; NULL: not found, or the operation does not return
@@ -369,12 +380,13 @@ struct journal_request {
         struct item_request item;
         struct assistant_request assistant;
         struct publish_request published;
+        struct gateways_request gateways;
         const struct journal_settings *settings; /* borrowed, with all that it points to, as
                                                     long as the journal */
     };
 };
 
-_Static_assert(sizeof(struct journal_request) <= 800, "a request is small: see request.h");
+_Static_assert(sizeof(struct journal_request) <= 832, "a request is small: see request.h");
 
 /* @answered gets its answers on the loop of @home; see loop/loop_call.h. */
 void journal_request_init(struct journal_request *req,

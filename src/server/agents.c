@@ -187,8 +187,21 @@ static void on_stderr(void *arg, struct str job, struct str agent, struct str li
  * id of the database, which only one server of the machine uses at a time. */
 static void sweep(struct server *s)
 {
-    if (store_identity(s->store, s->mark, NULL) != 0)
+    char identity[STORE_IDENTITY_BYTES];
+    struct store_options options = { .url = server_config_database(s->now->config),
+                                     .busy_ms = 5000 };
+    struct store *reader = NULL;
+
+    if (s->store == NULL && store_open_reader(&options, &reader, NULL) != 0)
         return; /* nothing is marked */
+    int code = store_identity(s->store != NULL ? s->store : reader, identity, NULL);
+    store_close(reader);
+    if (code != 0)
+        return;
+    if (s->cluster != NULL)
+        server_mark_processes(s, identity);
+    else
+        memcpy(s->mark, identity, sizeof(s->mark));
     if (child_guard_sweep(str_of(s->mark)))
         (void)fprintf(stderr, "spoolwire: killed processes that the last server left behind\n");
 }
@@ -202,6 +215,9 @@ int server_start_agents(struct server *s, struct error *err)
         return ERR_SYNTAX; /* not reached: it was checked when it was read */
     if (s->n_exec > 0)
         sweep(s);
+    struct cluster_state cluster = { .id = "" };
+    if (s->cluster != NULL)
+        cluster_look(s->cluster, &cluster);
     struct exec_options options = { .agents = s->exec_agents,
                                     .n = s->n_exec,
                                     .journal = s->journal,
@@ -211,7 +227,8 @@ int server_start_agents(struct server *s, struct error *err)
                                     .arg = s,
                                     .heartbeat_ms = 0,
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL,
-                                    .redis = &redis };
+                                    .redis = &redis,
+                                    .gateway = cluster.id[0] != '\0' ? cluster.id : NULL };
     int code = server_make_redis_service(s, err);
 
     if (code == 0 && s->redis != NULL)
@@ -220,7 +237,7 @@ int server_start_agents(struct server *s, struct error *err)
         code = exec_new(&options, &s->exec, err);
     if (code == 0)
         code = make_arq_server(s, &redis, err);
-    if (code == 0)
+    if (code == 0 && s->cluster == NULL)
         code = journal_start(s->journal, err);
     if (code == 0 && s->redis != NULL)
         code = redis_service_start(s->redis, err);

@@ -5,6 +5,7 @@
 #include "api/admit.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cluster/codec.h"
 #include "server/log.h"
 
 #include <string.h>
@@ -25,6 +26,8 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     hub_published(s->hub_shared, pubs, n);
     if (s->redis != NULL)
         redis_service_published(s->redis, pubs, n);
+    if (s->cluster != NULL)
+        cluster_published(s->cluster, pubs, n);
     for (size_t i = 0; s->exec != NULL && i < n; i++)
         if (pubs[i].cancel_requested || pubs[i].gone)
             exec_cancel(s->exec, pubs[i].key, pubs[i].attempt);
@@ -38,6 +41,8 @@ static void on_queued(void *arg, struct str agent)
 
     if (s->exec != NULL)
         exec_queued(s->exec, agent);
+    if (s->cluster != NULL)
+        cluster_queued(s->cluster, agent);
 }
 
 static void on_stuck(void *arg, struct str why)
@@ -151,18 +156,28 @@ int server_start_journal(struct server *s, struct error *err)
         .steady = steady_now,
         .events = { on_wanted, on_published, on_queued, on_stuck, on_suspected, on_stepped, s },
     };
-    int code = store_open(&store, &s->store, err);
+    bool is_shared = store_is_shared(store.url);
+    int code =
+        is_shared ? server_make_cluster(s, &store, err) : store_open(&store, &s->store, err);
 
     journal.store = s->store;
-    if (code == 0)
+    if (code == 0 && !is_shared)
         open_breadcrumb(s);
     journal.breadcrumb = s->breadcrumb;
+    if (is_shared) {
+        journal.forward = cluster_forward;
+        journal.forward_arg = s->cluster;
+        journal.put_answer = codec_put_answer;
+        journal.read_answer = codec_read_answer;
+    }
     if (code == 0)
         code = journal_new(&journal, &s->journal, err);
-    s->notifier.ops = &notifier_in_process;
+    if (code == 0 && is_shared)
+        code = cluster_prepare(s->cluster, s->journal, err);
+    s->notifier.ops = is_shared ? &notifier_shared : &notifier_in_process;
     if (code == 0 && hub_shared_new(&s->notifier, &s->hub_shared) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");
-    if (code == 0)
+    if (code == 0 && !is_shared)
         code = journal_recover(s->journal, s->exec_names, s->n_names, err);
     if (code == 0)
         code = thread_pool_new(&store, c->readers, c->page_cache, &s->pool, err);
@@ -265,6 +280,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.version = SPOOLWIRE_VERSION;
     s->app.started = log_now(NULL);
     s->app.journal = s->journal;
+    s->app.cluster = s->cluster;
     s->app.hub_shared = s->hub_shared;
     s->app.pool = s->pool;
     s->app.tokens = s->tokens;

@@ -52,7 +52,7 @@ static void feed_watchdog(struct server *s, int64_t every_ms)
 {
     uint64_t last = counter_get(&journal_counts(s->journal)->last_turn_us);
 
-    if (clock_monotonic_us() - last < (uint64_t)every_ms * 1000)
+    if (!journal_is_open(s->journal) || clock_monotonic_us() - last < (uint64_t)every_ms * 1000)
         notify("WATCHDOG=1");
 }
 
@@ -83,6 +83,8 @@ static void end_gracefully(struct server *s, const sigset_t *set)
 {
     (void)fprintf(stderr, "spoolwire: going down within %lld s (again to end at once)\n",
                   (long long)s->now->config->shutdown_window_ms / 1000);
+    if (s->cluster != NULL)
+        cluster_leave(s->cluster);
     if (s->arq != NULL)
         arq_server_stop(s->arq);
     api_drain(&s->app);
@@ -108,6 +110,8 @@ static void stop(struct server *s)
     if (s->exec != NULL)
         exec_stop(s->exec);
     redis_service_stop(s->redis);
+    if (s->cluster != NULL)
+        cluster_stop(s->cluster);
     if (s->journal != NULL)
         journal_stop(s->journal);
     if (s->tokens != NULL)
@@ -117,11 +121,14 @@ static void stop(struct server *s)
     exec_free(s->exec);
     arq_server_free(s->arq);
     redis_service_free(s->redis);
+    if (s->cluster != NULL)
+        cluster_close(s->cluster);
     journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
     token_service_free(s->tokens);
     hub_shared_free(s->hub_shared);
     store_close(s->store);
+    cluster_free(s->cluster);
     free(s->exec_agents);
     free(s->exec_names);
     free(s->arq_functions);
@@ -159,6 +166,8 @@ static int run(struct server *s, const sigset_t *set)
         code = server_start_agents(s, &err);
     if (code == 0)
         code = server_start_http(s, &err);
+    if (code == 0)
+        code = server_join_cluster(s, &err);
     if (code == 0)
         code = server_start_processes(s, &err);
     if (code != 0) {

@@ -8,6 +8,7 @@
 #include "agents/arq/server.h"
 #include "agents/exec.h"
 #include "api/api.h"
+#include "cluster/cluster.h"
 #include "redis/service.h"
 #include "server/generation.h"
 #include "server/serve.h"
@@ -17,8 +18,9 @@
 struct server {
     int argc; /* for a reload */
     char **argv;
-    struct generation *now; /* owned; the settings */
-    struct store *store;
+    struct generation *now;       /* owned; the settings */
+    struct store *store;          /* NULL: the cluster has it */
+    struct cluster *cluster;      /* NULL: no other gateway can use the database */
     struct breadcrumb breadcrumb; /* of the job being folded; or not open */
     struct journal *journal;
     struct notifier notifier;
@@ -63,6 +65,15 @@ int server_start_tokens(struct server *s, struct error *err);
 int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);
+
+/* --- cluster.c ----------------------------------------------------------------- */
+
+/* For a database that several gateways may use: opens it, or finds that another writes. */
+int server_make_cluster(struct server *s, const struct store_options *store, struct error *err);
+/* After HTTP is started: other gateways may connect as soon as they know of this one. */
+int server_join_cluster(struct server *s, struct error *err);
+/* Sets the mark of our processes. */
+void server_mark_processes(struct server *s, const char *identity);
 
 /* --- reload.c ---------------------------------------------------------------- */
 

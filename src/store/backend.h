@@ -53,6 +53,8 @@
 #define STORE_ADMIN(OP)                                                                \
     OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)   \
     OP(dump) OP(load) OP(last_key) OP(skip_keys)
+/* The same for a database that several gateways share. */
+#define STORE_SHARED(OP) OP(operation_put) OP(operation)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;
@@ -65,6 +67,7 @@ struct store_ops {
 
 struct store_admin {
     STORE_ADMIN(STORE_MEMBER)
+    STORE_SHARED(STORE_MEMBER)
 };
 
 /* For the sources and tables of a backend: the prototypes `prefix_name`, and `.name =
@@ -79,6 +82,7 @@ enum store_role { STORE_WRITER, STORE_READER, STORE_BESIDE };
 struct store_backend {
     const char *scheme; /* of its URLs */
     const char *form;   /* the format of its URLs, for messages */
+    bool is_shared;     /* several gateways may use a database at a time (gateways.h) */
     /* @place is the part after the scheme and its colon. */
     int (*open)(const char *place,
                 const struct store_options *options,

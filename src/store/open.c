@@ -6,6 +6,7 @@
  * A URL with another scheme (`mysql://…`) is refused.  Any other text with a colon is a
  * path. */
 #include "store/backend.h"
+#include "store/gateways.h"
 #include "store/list.h"
 
 #include "base/error.h"
@@ -48,6 +49,13 @@ static const struct store_backend *find(struct str scheme)
         if (str_eq(scheme, str_of(backends[i]->scheme)))
             return backends[i];
     return NULL;
+}
+
+bool store_is_shared(const char *url)
+{
+    const struct store_backend *backend = find(scheme_of(url));
+
+    return backend != NULL && backend->is_shared;
 }
 
 static int open_as(const struct store_options *options,

@@ -169,6 +169,8 @@ ADMIN(skip_keys, (enum store_keys kind, int64_t last), (kind, last))
 ADMIN(disk, (struct store_disk *ret), (ret))
 ADMIN(identity, (char ret[STORE_IDENTITY_BYTES]), (ret))
 ADMIN(breadcrumb, (struct breadcrumb *ret), (ret))
+ADMIN(operation_put, (struct str id, struct str answer), (id, answer))
+ADMIN(operation, (struct str id, struct str *ret), (id, ret))
 /* clang-format on */
 
 int store_vacuum(struct store *s, struct error *err)

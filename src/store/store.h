@@ -13,6 +13,7 @@
 #include "base/must_check.h"
 #include "base/str.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,6 +68,10 @@ struct store_options {
     bool relaxed;       /* not synced: a power failure may lose the last commits */
     unsigned busy_ms;   /* how long a call waits for a locked database */
     size_t cache_bytes; /* page cache of the writer; 0: the default */
+    /* Of a database that several gateways share: */
+    const char *gateway;      /* the id of this one; NULL: none */
+    const atomic_bool *waits; /* while it is true, store_open waits for the gateway that writes
+                                 to end; NULL: it does not wait */
 };
 
 /* Findings about a database, one sentence each, and what to do (NULL: nothing, or the sentence
@@ -474,5 +479,17 @@ enum { STORE_IDENTITY_BYTES = 40 };
 MUST_CHECK int store_identity(struct store *s,
                               char ret[STORE_IDENTITY_BYTES],
                               struct error *err);
+
+/* Of a database that several gateways share: what one was answered, so that it is answered the
+ * same again.  Kept for ten minutes.  Inside begin and commit. */
+MUST_CHECK int store_operation_put(struct store *s,
+                                   struct str id,
+                                   struct str answer,
+                                   struct error *err);
+/* ERR_NOT_FOUND. */
+MUST_CHECK int store_operation(struct store *s,
+                               struct str id,
+                               struct str *ret,
+                               struct error *err);
 
 #endif

@@ -302,6 +302,7 @@ static void check_granted(struct call *c)
     case JOURNAL_RELEASE:
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
+    case JOURNAL_GATEWAYS:
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
     case JOURNAL_TAKE:

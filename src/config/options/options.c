@@ -71,6 +71,9 @@ static const struct option server_table[] = {
     { "store", OPTION_TEXT, 0, AT(store), NULL, 1, MAX_PATH, "URL",
       "The database, instead of `data`: `postgres://USER@HOST/DATABASE` without a password, "
       "`sqlite:FILE` or a path." },
+    { "advertise", OPTION_TEXT, 0, AT(advertise), NULL, 1, 200, "URL",
+      "Where other gateways on the same PostgreSQL database reach this one, as "
+      "`http://HOST:PORT`; by default where it listens." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
       "`relaxed`: a power failure may lose the last moments; a crash of the server loses "
       "nothing either way." },

@@ -40,6 +40,11 @@ int postgres_check(struct store *s, store_finding_cb cb, void *arg, struct error
     return code;
 }
 
+bool postgres_is_lost(struct store *s)
+{
+    return atomic_load(&postgres_of(s)->is_fenced);
+}
+
 static int open_page(struct postgres_store *s, struct error *err)
 {
     char identity[STORE_IDENTITY_BYTES], name[STORE_IDENTITY_BYTES + 16];

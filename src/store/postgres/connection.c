@@ -134,7 +134,24 @@ static int set_up(struct postgres_store *s, struct error *err)
                            : s->relaxed ? SETTINGS "SET synchronous_commit = off"
                                         : SETTINGS "SET synchronous_commit = on";
 
-    return connection_exec(s, settings, NULL, err);
+    int code = connection_exec(s, settings, NULL, err);
+    if (code == 0 && s->role == STORE_WRITER && s->gateway[0] != '\0') {
+        char name[80];
+
+        (void)snprintf(name, sizeof(name), "SET application_name = '" POSTGRES_SESSION "%s'",
+                       s->gateway);
+        code = connection_exec(s, name, NULL, err);
+    }
+    return code;
+}
+
+int connection_plain(struct postgres_store *s, struct error *err)
+{
+    int code = connection_open(s, err);
+
+    if (code == 0)
+        code = set_up(s, err);
+    return code == 0 ? schema_ready(s, err) : code;
 }
 
 static int connect_anew(struct postgres_store *s, struct error *err)

@@ -93,11 +93,8 @@ int postgres_fault(struct postgres_store *s, const PGresult *result, struct erro
         is_class(state, "08"))
         return lost(s, err);
     if (is_class(state, "SW001"))
-        return error_set(
-            err, ERR_IO,
-            "another gateway writes to %s now: nothing was stored; stop one of the "
-            "two, several gateways are not supported yet",
-            s->name);
+        return error_set(err, ERR_IO, "another gateway writes to %s now: nothing was stored",
+                         s->name);
     if (is_class(state, "40"))
         return error_set(err, ERR_BUSY, "PostgreSQL (%s) gave up a transaction: %.*s", s->name,
                          first_line(message), message);

@@ -14,6 +14,7 @@
 #include "store/list.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,9 @@ static const struct store_admin admin = { .check = postgres_check,
                                           .last_key = postgres_last_key,
                                           .skip_keys = postgres_skip_keys,
                                           .identity = postgres_identity,
+                                          .is_lost = postgres_is_lost,
+                                          .operation_put = postgres_operation_put,
+                                          .operation = postgres_operation,
                                           .breadcrumb = postgres_breadcrumb };
 
 static int open_store(const char *place,
@@ -52,9 +56,13 @@ static int open_store(const char *place,
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     chunks_init(&s->chunks);
+    s->waits = options->waits;
+    if (options->gateway != NULL)
+        (void)snprintf(s->gateway, sizeof(s->gateway), "%s", options->gateway);
     int code = connection_name(s, s->url, err);
     if (code == 0)
         code = connection_ready(s, err);
+    s->waits = NULL;
     if (code != 0) {
         postgres_close(&s->base);
         return code;
@@ -64,10 +72,13 @@ static int open_store(const char *place,
 }
 
 #define FORM "postgres://USER@HOST/DATABASE"
-const struct store_backend store_backend_postgres = { "postgres", FORM, open_store,
-                                                      postgres_examine };
-const struct store_backend store_backend_postgresql = { "postgresql", FORM, open_store,
-                                                        postgres_examine };
+#define BACKEND(name)                                                          \
+    {                                                                          \
+        .scheme = (name), .form = FORM, .is_shared = true, .open = open_store, \
+        .examine = postgres_examine                                            \
+    }
+const struct store_backend store_backend_postgres = BACKEND("postgres");
+const struct store_backend store_backend_postgresql = BACKEND("postgresql");
 
 void postgres_close(struct store *store)
 {

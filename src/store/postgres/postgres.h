@@ -24,6 +24,8 @@
  *     copy.c        rows of any table, for copies of the whole
  *     pooler.c      detecting poolers that share sessions
  *     examine.c     examining a database before it is used
+ *     gateways.c    the gateways that share the database
+ *     operations.c  rows of operations of other gateways
  *     fault.c       PostgreSQL's errors, as our codes and messages */
 #ifndef STORE_POSTGRES_H
 #define STORE_POSTGRES_H
@@ -70,14 +72,19 @@ struct postgres_chunks {
     struct postgres_array job, last, batch, stored;
 };
 
+/* The application name of sessions that may write begins so; the gateway's id follows. */
+#define POSTGRES_SESSION "spoolwire/"
+
 struct postgres_store {
     struct store base;
     PGconn *conn;   /* owned; in pipeline mode; NULL or broken: reconnect before the next use */
     char *url;      /* owned; may contain a password, so messages never show it */
     char name[112]; /* for messages: database and host */
     enum store_role role;
-    bool relaxed;     /* commits do not wait for the disk */
-    unsigned busy_ms; /* how long to wait for the lock of our own last session */
+    bool relaxed;             /* commits do not wait for the disk */
+    unsigned busy_ms;         /* how long to wait for the lock of our own last session */
+    char gateway[40];         /* the id of this gateway; "": none */
+    const atomic_bool *waits; /* borrowed while it is opened; NULL: do not wait for the lock */
     bool in_transaction;
     bool gathering;                    /* writes are sent without waiting for results */
     const struct store_table *loading; /* the table whose insert is prepared: copy.c */
@@ -87,8 +94,8 @@ struct postgres_store {
     PGresult *kept;                    /* owned; holds the texts of the last returned row */
     int64_t epoch;                     /* of the shard, while we hold it; 0: we never did */
     int64_t turn;                      /* the last stored turn of this epoch */
-    char holder[40]; /* our name as the writer, set when it is opened; "": none yet */
-    bool is_fenced;  /* another gateway has taken the shard: we must not write any more */
+    char holder[40];       /* our name as the writer, set when it is opened; "": none yet */
+    atomic_bool is_fenced; /* another gateway has taken the shard: we must not write any more */
     struct postgres_keys {
         int64_t next, left;
     } keys[STORE_KEYS_MAX];      /* reserved and not given out */
@@ -110,6 +117,9 @@ POSTGRES_OP(load)
 POSTGRES_OP(last_key)
 POSTGRES_OP(skip_keys)
 POSTGRES_OP(identity)
+POSTGRES_OP(is_lost)
+POSTGRES_OP(operation_put)
+POSTGRES_OP(operation)
 POSTGRES_OP(breadcrumb)
 #undef POSTGRES_OP
 
@@ -132,6 +142,8 @@ int connection_ready(struct postgres_store *s, struct error *err);
 int connection_open(struct postgres_store *s, struct error *err);
 /* Makes another connection, which the caller closes. */
 PGconn *connection_dial(const struct postgres_store *s);
+/* Makes a connection without lock, epoch and statements, for connection_exec() and others. */
+int connection_plain(struct postgres_store *s, struct error *err);
 void connection_close(struct postgres_store *s);
 bool connection_lost(const struct postgres_store *s);
 /* Before pipeline mode: runs @sql and returns its rows (unless @ret is NULL). */

@@ -160,6 +160,13 @@ static const char *const steps[] = {
                                                                         "  convert_from(owner, 'UTF8') AS owner, convert_from(error, 'UTF8') AS error,"
                                                                         "  to_timestamp(created / 1000.0) AS created, to_timestamp(updated / 1000.0) AS updated,"
                                                                         "  attempt, seq FROM jobs;",
+    /* 2: several gateways. */
+    "CREATE TABLE gateways (id text PRIMARY KEY, url text NOT NULL, version text NOT NULL,"
+    "  started bigint NOT NULL, beat bigint NOT NULL, seen timestamptz NOT NULL);"
+    /* What other gateways have asked for, and were answered. */
+    "CREATE TABLE operations (id bytea PRIMARY KEY, answer bytea NOT NULL,"
+    "  at timestamptz NOT NULL DEFAULT now());"
+    "CREATE INDEX operations_at ON operations(at);",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

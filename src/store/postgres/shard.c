@@ -16,13 +16,14 @@
 #include "base/clock.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* PATIENCE_MS: our last session may be about to commit, so it gets some time to end by
  * itself. */
-enum { KEPT_EPOCHS = 100, PAUSE_MS = 10, PATIENCE_MS = 300 };
+enum { KEPT_EPOCHS = 100, PAUSE_MS = 10, PATIENCE_MS = 300, LOOK_MS = 50 };
 
 /* Two numbers: a hash of the schema's name (each database has its own locks), and the shard. */
 #define LOCK_NAME "hashtext('spoolwire:' || current_schema()), 0"
@@ -84,6 +85,43 @@ static int lock_again(struct postgres_store *s, bool *ret, struct error *err)
     return code;
 }
 
+/* Gives the query up.  Its end is not waited for: PostgreSQL ignores a cancel that comes before
+ * the query, and the connection is closed anyway. */
+static void cancel_query(struct postgres_store *s)
+{
+    PGcancel *cancel = PQgetCancel(s->conn);
+    char why[100];
+
+    if (cancel != NULL)
+        (void)PQcancel(cancel, why, sizeof(why)); /* or the connection is lost */
+    PQfreeCancel(cancel);
+}
+
+/* Until the other gateway's session ends, however it does: PostgreSQL hands the lock over
+ * within milliseconds. */
+static int wait_for_lock(struct postgres_store *s, bool *ret, struct error *err)
+{
+    struct pollfd fd = { .fd = PQsocket(s->conn), .events = POLLIN };
+
+    if (PQsendQuery(s->conn, "SELECT pg_advisory_lock(" LOCK_NAME ")") != 1)
+        return postgres_fault(s, NULL, err);
+    while (PQisBusy(s->conn) && atomic_load(s->waits)) {
+        (void)poll(&fd, 1, LOOK_MS); /* interrupted: it is asked again */
+        if (PQconsumeInput(s->conn) != 1)
+            return postgres_fault(s, NULL, err);
+    }
+    if (PQisBusy(s->conn)) {
+        cancel_query(s);
+        return 0;
+    }
+    PGresult *r = PQgetResult(s->conn);
+    *ret = PQresultStatus(r) == PGRES_TUPLES_OK;
+    int code = *ret ? 0 : postgres_fault(s, r, err);
+    PQclear(r);
+    PQclear(PQgetResult(s->conn)); /* its end */
+    return code;
+}
+
 int shard_lock(struct postgres_store *s, struct error *err)
 {
     bool is_ours = false;
@@ -91,12 +129,14 @@ int shard_lock(struct postgres_store *s, struct error *err)
 
     if (code == 0 && !is_ours && s->backend != 0)
         code = lock_again(s, &is_ours, err);
+    else if (code == 0 && !is_ours && s->waits != NULL)
+        code = wait_for_lock(s, &is_ours, err);
     if (code != 0)
         return code;
     if (!is_ours)
         return error_set(err, ERR_BUSY,
-                         "another gateway has the database %s: stop it first, or give another "
-                         "database (several gateways are not supported yet)",
+                         "another gateway writes to the database %s: stop it first, or give "
+                         "another database",
                          s->name);
     return remember_session(s, err);
 }

@@ -178,6 +178,7 @@
       " UNION ALL SELECT 'the sequence thread_keys is behind the keys of threads' FROM thread_keys " \
       "WHERE last_value + 1024 <= (SELECT max(key) FROM threads)")                     \
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
+    X(OPERATION, "SELECT answer FROM operations WHERE id = ?")                         \
     X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
     /* A job's row may be newer than the stored time. */                               \
     X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock), "                      \
@@ -212,6 +213,7 @@
       "UPDATE jobs SET first_seq = ?2 WHERE key = ?1")                                 \
     X(SUSPECT_PUT, "INSERT INTO suspects(job, crashed, set_aside) VALUES(?, ?, ?) "    \
       "ON CONFLICT (job) DO UPDATE SET crashed = excluded.crashed, set_aside = excluded.set_aside") \
+    X(OPERATION_PUT, "INSERT INTO operations(id, answer) VALUES(?, ?)")                \
     X(SUSPECT_DELETE, "DELETE FROM suspects WHERE job = ?")                            \
     X(APPEND, "INSERT INTO records(job, last, batch, stored) VALUES(?, ?, ?, ?) "      \
       "ON CONFLICT DO NOTHING")                                                        \

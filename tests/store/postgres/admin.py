@@ -50,7 +50,7 @@ def beside_a_gateway():
         contains(run("verify", "--store", url), "ok   j (")
         equal(run("db", "check", "--store", url), "sound\n")
         equal(json.loads(run("db", "stats", "--store", url, "--json"))["jobs"], 1)
-        contains(run("db", "migrate", "--store", url, want=3), "another gateway has the database")
+        contains(run("db", "migrate", "--store", url, want=3), "another gateway writes to the database")
         contains(run("token", "create", "--store", url, "--scope", "read"), "spw_")
 
 

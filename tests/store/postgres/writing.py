@@ -30,7 +30,7 @@ def a_second_gateway_is_refused():
     holder = subprocess.Popen([DRIVER, "hold", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         equal(holder.stdout.readline(), "open\n")
-        refuses(url, "another gateway has the database", "stop it first")
+        refuses(url, "another gateway writes to the database", "stop it first")
         equal(driver("read", url)[0], 0)  # readers may
     finally:
         holder.kill()

@@ -296,6 +296,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "k.pem",
         "d.db",
         NULL, /* store: the same thing as the one before */
+        "http://g.example:81",
         "relaxed",
         "3",
         "4",

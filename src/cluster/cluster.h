@@ -1,0 +1,93 @@
+/* The cluster: this gateway among those that share its database.
+ *
+ *     journal_post ──▶ journal (this gateway writes)
+ *                 └──▶ link ══▶ the gateway that writes
+ *
+ * One gateway owns the jobs: it has the store that writes, and an open journal.  The others
+ * forward their requests to it (cluster/link.h) and wait for its session with PostgreSQL to
+ * end; whoever is first then opens its own journal.  A gateway that finds that another has
+ * taken the jobs over closes its journal and goes on as one of the others.
+ *
+ * Two threads: the member says once a second that this gateway is there, hears hints of others
+ * and sends ours; the standby waits for the lock, opens the journal and closes it. */
+#ifndef CLUSTER_CLUSTER_H
+#define CLUSTER_CLUSTER_H
+
+#include "hub/hub.h"
+#include "journal/journal.h"
+#include "store/gateways.h"
+
+struct cluster;
+struct http_request;
+
+struct cluster_events {
+    /* From the member's thread: work may wait for @agent; absent: for any. */
+    void (*queued)(void *arg, struct str agent);
+    /* The same: a job that another gateway's request has cancelled, or paused. */
+    void (*stopped)(void *arg, int64_t key, int64_t attempt, bool is_pause);
+    /* From either thread: this gateway writes from now on, or no longer; @why it failed to, or
+     * absent. */
+    void (*moved)(void *arg, bool is_writer, struct str why);
+    void *arg;
+};
+
+struct cluster_options {
+    struct store_options store;
+    const char *version;    /* of the program; borrowed */
+    int64_t started;        /* milliseconds since 1970 */
+    const struct str *dead; /* borrowed: see journal_recover() */
+    size_t n_dead;
+    struct cluster_events events;
+};
+
+/* Tries to become the writer at once.  ERR_BUSY is none of its errors: another gateway writes.
+ */
+MUST_CHECK int cluster_new(const struct cluster_options *options,
+                           struct cluster **ret,
+                           struct error *err);
+/* Before cluster_start(): will this gateway write?  Else another does. */
+bool cluster_is_first(const struct cluster *c);
+/* For journal_options. */
+void cluster_forward(void *cluster, struct journal_request *chain);
+/* Before anything is posted to @journal, which has cluster_forward(). */
+MUST_CHECK int cluster_prepare(struct cluster *c, struct journal *journal, struct error *err);
+/* When everything else runs: @url is where other gateways reach this one.  If it is the writer,
+ * the journal is open afterwards. */
+MUST_CHECK int cluster_start(struct cluster *c,
+                             struct hub_shared *hub,
+                             struct notifier *notifier,
+                             const char *url,
+                             struct error *err);
+/* Hands the jobs over: requests go to the next writer from now on.  If there is no other
+ * gateway, nothing happens. */
+void cluster_leave(struct cluster *c);
+/* Ends the threads; the journal stays as it is. */
+void cluster_stop(struct cluster *c);
+/* Requests that are still forwarded are answered ERR_BUSY.  Nothing may be posted afterwards.
+ */
+void cluster_close(struct cluster *c);
+/* After the journal was freed: its store is closed. */
+void cluster_free(struct cluster *c);
+
+/* For journal_events: from the journal's thread. */
+void cluster_published(struct cluster *c, const struct publication *pubs, size_t n);
+void cluster_queued(struct cluster *c, struct str agent);
+
+/* Of another gateway; on the loop of @box. */
+void cluster_serve(struct cluster *c, struct http_request *req, struct mailbox *box);
+
+/* From any thread: what metrics and health say. */
+struct cluster_state {
+    bool is_writer;
+    bool is_reachable; /* the gateway that writes */
+    unsigned n_gateways;
+    char id[GATEWAY_ID_BYTES];
+    char writer[256]; /* its URL; "": nobody */
+    int64_t beat_ms;  /* since PostgreSQL has last heard of us */
+};
+void cluster_look(struct cluster *c, struct cluster_state *ret);
+/* From any thread: {"id", "writer", "reachable", "gateways": [{"id", "url", …}]}, for people.
+ */
+void cluster_put_gateways(struct cluster *c, struct buf *b);
+
+#endif

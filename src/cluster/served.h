@@ -1,0 +1,24 @@
+/* The side of the gateway that owns the jobs: another gateway's connection, and its requests.
+ *
+ *     GET /cluster/journal, Upgrade ──▶ served_begin ──▶ frames ──▶ journal_post
+ *                                                   ◀── answers ◀── done
+ *
+ * A connection that ends withdraws what waits; work that it was given is handed back.  On the
+ * loop of its connection. */
+#ifndef CLUSTER_SERVED_H
+#define CLUSTER_SERVED_H
+
+#include "http/http.h"
+#include "journal/journal.h"
+#include "loop/mailbox.h"
+
+enum { CLUSTER_SECRET_BYTES = 32 };
+
+/* Upgrades the connection of @req, or refuses it: only who shows @secret in hexadecimal digits
+ * and speaks our version is let in. */
+void served_begin(struct http_request *req,
+                  const unsigned char secret[CLUSTER_SECRET_BYTES],
+                  struct journal *journal,
+                  struct mailbox *box);
+
+#endif

@@ -1,0 +1,70 @@
+"""What these tests share: a database, and gateways over it."""
+
+import contextlib
+import functools
+import atexit
+import os
+import signal
+
+import postgres
+from gateway import PULL, Server, WAIT, until
+from harness import check, equal, spoolwire
+
+AGENTS = {"pull": {**PULL, "lease": "60s", "attempts": 3}}
+
+
+@functools.cache
+def database():
+    server = postgres.Postgres()
+    atexit.register(server.__exit__)
+    return server
+
+
+class Gateway(Server):
+    """One of several over the database @url."""
+
+    def __init__(self, url, *flags, agents=None, start=True, **more):
+        super().__init__(*flags, agents=agents or AGENTS, start=False, **more)
+        self.data, self.data_flag = url, "--store"
+        if start:
+            self.start()
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def is_writer(self):
+        """It says so itself, once the jobs are recovered."""
+        return self.get("/v1/gateways").json["writer"] == self.url
+
+
+@contextlib.contextmanager
+def cluster(n=3, url=None, flags=(), **more):
+    """@n gateways; the first one writes."""
+    with contextlib.ExitStack() as stack:
+        url = url or database().url()
+        yield [stack.enter_context(Gateway(url, *flags, **more)) for _ in range(n)]
+
+
+def writer_of(gateways):
+    """Whoever writes, as all of them see it."""
+    def agreed():
+        urls = {g.get("/v1/gateways").json["writer"] for g in gateways}
+        return next((g for g in gateways if urls == {g.url}), None)
+    return until("all gateways agree on who writes", agreed)
+
+
+def verify(url):
+    """All journals of the database are sound."""
+    done = spoolwire("verify", "--store", url, timeout=WAIT)
+    equal(done.code, 0, f"{done.err} {done.out}")
+
+
+def texts(frames):
+    """The tokens of a `raw` stream."""
+    return [f.json["text"] for f in frames if f.json.get("kind") == "llm.delta"]
+
+
+__all__ = ["AGENTS", "Gateway", "check", "cluster", "database", "equal", "os", "texts", "until", "verify", "writer_of"]

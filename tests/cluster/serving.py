@@ -1,0 +1,136 @@
+"""Every gateway serves everybody."""
+
+from gateway import OPENING, STORY, Worker, at_once, play, token
+from gateways import AGENTS, Gateway, check, cluster, database, equal, os, texts, until, verify, writer_of
+from harness import case, spoolwire
+
+
+@case
+def a_job_is_submitted_leased_read_and_cancelled_on_any_gateway():
+    with cluster() as (a, b, c):
+        equal(writer_of([a, b, c]).url, a.url, "the first one writes")
+        job = b.submit()
+        with a.stream(job) as on_a, b.stream(job) as on_b, c.stream(job) as on_c:
+            lease = Worker(c).lease()
+            equal(lease.job, job)
+            lease.send(*STORY)
+            equal(lease.finish(), "succeeded")
+            for stream in (on_a, on_b, on_c):
+                stream.rest()
+                equal(stream.ended, "clean")
+            equal(on_b.frames, on_a.frames)
+            equal(on_c.frames, on_a.frames)
+            equal(texts(on_a.frames), ["a", "b", "c"])
+        job = c.submit()
+        equal(b.post(f"/v1/jobs/{job}/cancel").status, 200)
+        equal(a.job(job)["state"], "cancelled")
+        verify(a.data)
+
+
+@case
+def a_worker_that_waits_gets_the_job_of_another_gateway():
+    with cluster() as (a, b, c):
+        lease, job = at_once(lambda: Worker(b).lease(), lambda: c.submit())
+        equal(lease.job, job)
+        lease.worker.server = c  # and goes on elsewhere
+        lease.send(*STORY)
+        equal(a.job(job)["worker"], "w1")
+        equal(lease.finish(), "succeeded")
+
+
+@case
+def readers_see_records_live_on_a_gateway_that_does_not_write():
+    with cluster(2) as (a, b):
+        job = a.submit()
+        lease = Worker(a).lease()
+        lease.send(*OPENING)
+        with b.stream(job) as stream:
+            for i in range(20):
+                lease.send(token(f"t{i} "))
+                stream.until("tokens", lambda s: len(texts(s.frames)) > i)
+            equal(texts(stream.frames), [f"t{i} " for i in range(20)])
+
+
+@case
+def every_answer_of_a_refusal_is_the_writers():
+    with cluster(2) as (a, b):
+        job = play(b)
+        for path, body in ((f"/v1/jobs/{job}/answer", {"answer": 1}), ("/v1/jobs/none/cancel", None),
+                           ("/v1/jobs", {"agent": "nobody", "input": 1})):
+            mine, other = a.post(path, body), b.post(path, body)
+            equal(other.status, mine.status, path)
+            equal(other.body, mine.body, path)
+
+
+@case
+def an_idempotency_key_holds_on_all_gateways():
+    with cluster() as gateways:
+        key = {"Idempotency-Key": "k1"}
+        first = gateways[0].submit(headers=key)
+        for g in gateways[1:]:
+            a = g.post("/v1/jobs", {"agent": "pull", "input": "x"}, headers=key)
+            check(a.status in (200, 202), repr(a))
+            equal(a.json["job_id"], first)
+
+
+@case
+def processes_of_every_gateway_do_jobs():
+    line = "echo '{\"event\":\"job.done\",\"data\":{}}'"
+    agents = {"one": {"command": ["sh", "-c", f"cat >/dev/null; echo >>worked; sleep 0.05; {line}"], "concurrency": 1}}
+    with cluster(agents=agents) as gateways:
+        jobs = [gateways[i % 3].submit("one") for i in range(60)]
+        for job in jobs:
+            equal(gateways[0].until_state(job, "succeeded", "failed")["state"], "succeeded")
+        counts = [os.path.getsize(f"{g.folder}/worked") for g in gateways if os.path.exists(f"{g.folder}/worked")]
+        equal((len(counts), sum(counts)), (3, 60), "jobs that each has done")
+
+
+@case
+def the_gateways_are_listed():
+    with cluster() as gateways:
+        writer = writer_of(gateways)
+        for g in gateways:
+            until("all are listed", lambda: len(g.get("/v1/gateways").json["gateways"]) == 3)
+            listed = g.get("/v1/gateways").json
+            equal({x["url"] for x in listed["gateways"]}, {x.url for x in gateways})
+            equal([x["url"] for x in listed["gateways"] if x["writes"]], [writer.url])
+        done = spoolwire("gateways", "--url", gateways[2].url)
+        equal(done.code, 0, done.err)
+        for g in gateways:
+            check(g.url.encode() in done.out, done.out)
+
+
+@case
+def only_gateways_may_speak_to_the_journal():
+    upgrade = {"Connection": "Upgrade", "Upgrade": "spoolwire-journal/1"}
+    with cluster(1, flags=["--auth", "required"]) as (a,):
+        secret = database().sql("SELECT encode(value, 'hex') FROM secrets WHERE name = 'cluster'",
+                                a.data.rpartition("/")[2])
+        equal(len(secret), 64)
+        for shown in ("0" * 64, secret[:-1], "", secret.upper()):
+            equal(a.get("/cluster/journal", headers={**upgrade, "Authorization": f"Bearer {shown}"}).status, 403)
+        equal(a.get("/cluster/journal", headers=upgrade).status, 403)
+        newer = {**upgrade, "Upgrade": "spoolwire-journal/999", "Authorization": f"Bearer {secret}"}
+        equal(a.get("/cluster/journal", headers=newer).status, 426)
+        # Nor is the secret good for anything else.
+        equal(a.get("/v1/jobs", headers={"Authorization": f"Bearer {secret}"}).status, 401)
+
+
+@case
+def a_gateway_with_sqlite_has_no_others():
+    from gateway import Server
+    with Server(agents=AGENTS) as server:
+        if server.data_flag == "--data":
+            equal(server.get("/v1/gateways").json["gateways"], [])
+            equal(server.get("/cluster/journal").status, 404)
+
+
+@case
+def a_gateway_that_starts_alone_writes_again():
+    url = database().url()
+    with Gateway(url) as a:
+        job = play(a)
+        a.restart(a.kill)
+        equal(a.job(job)["state"], "succeeded")
+        play(a)
+        verify(url)
