@@ -13,12 +13,12 @@
 #include "base/error.h"
 #include "cluster/codec.h"
 #include "cluster/frame.h"
+#include "cluster/link_socket.h"
+#include "cluster/unanswered.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <uv.h>
 
 enum {
     TICK_MS = 25,
@@ -26,34 +26,11 @@ enum {
     OPEN_MS = 3000,   /* to connect */
     SILENT_MS = 3000, /* a peer that is asked and says nothing */
     PING_MS = 1000,
+    MAX_HEAD = 16384, /* of the answer to an upgrade */
     MAX_BUFFER = 1024 * 1024 * 1024
 };
 
 enum link_state { LINK_DOWN, LINK_CONNECTING, LINK_OPENING, LINK_UP };
-
-/* A request that is not answered.  Its number is its place in the array and, in the upper half,
- * how often that was used. */
-struct link_entry {
-    struct journal_request *req; /* NULL: the place is free */
-    uint64_t order;              /* of arrival */
-    uint32_t uses;
-    bool is_sent;
-    bool is_withdrawn; /* and the peer was told */
-    int64_t since;     /* when it came, or was last sent in vain */
-    int64_t deadline;  /* of one that waits; 0: it does not */
-    size_t next_free;
-};
-
-/* A connection; freed when libuv has closed it. */
-struct link_socket {
-    uv_tcp_t tcp;
-    uv_connect_t connect;
-    uv_write_t write;
-    uv_getaddrinfo_t lookup;
-    struct journal_link *link; /* NULL: the link is done with it */
-    struct buf sending;
-    bool is_looking, is_closed;
-};
 
 struct journal_link {
     struct link_options opt;
@@ -69,33 +46,18 @@ struct journal_link {
     bool is_stopping;                      /* under lock */
     atomic_bool is_up;
 
-    char url[256], host[200], port[8]; /* "": nobody */
+    char url[256]; /* "": nobody */
+    struct link_address address;
     bool is_local;
     enum link_state state;
     int64_t state_since, heard, asked, again_at;
     struct link_socket *socket; /* NULL: down */
-    bool is_writing;
     struct buf in, out;
-    struct link_entry *entries;
-    size_t n, cap, first_free, n_used;
-    uint64_t n_orders;
+    struct unanswered_table requests;
     char why[160]; /* it is down */
-    char chunk[64 * 1024];
 };
 
-static void link_down(struct journal_link *l, const char *why);
-
 /* --- requests ----------------------------------------------------------------------------- */
-
-static bool waits(const struct journal_request *req)
-{
-    return req->op == JOURNAL_LEASE || req->op == JOURNAL_CALL;
-}
-
-static int64_t *wait_of(struct journal_request *req)
-{
-    return req->op == JOURNAL_LEASE ? &req->work.wait_ms : &req->call.wait_ms;
-}
 
 static void answer(struct journal_request *req)
 {
@@ -109,142 +71,23 @@ static void refuse_busy(struct journal_request *req, const char *why)
     answer(req);
 }
 
-/* The place of a new entry; ERR_NOMEM. */
-static int new_place(struct journal_link *l, size_t *ret)
-{
-    if (l->first_free == SIZE_MAX) {
-        size_t cap = l->cap > 0 ? 2 * l->cap : 64;
-        struct link_entry *more = realloc(l->entries, cap * sizeof(*more));
-
-        if (more == NULL)
-            return ERR_NOMEM;
-        for (size_t i = l->cap; i < cap; i++)
-            more[i] = (struct link_entry){ .next_free = i + 1 < cap ? i + 1 : SIZE_MAX };
-        l->first_free = l->cap;
-        l->entries = more;
-        l->cap = cap;
-    }
-    *ret = l->first_free;
-    l->first_free = l->entries[*ret].next_free;
-    l->n_used++;
-    return 0;
-}
-
-static struct journal_request *release(struct journal_link *l, size_t i)
-{
-    struct journal_request *req = l->entries[i].req;
-
-    l->entries[i].req = NULL;
-    l->entries[i].uses++;
-    l->entries[i].next_free = l->first_free;
-    l->first_free = i;
-    l->n_used--;
-    return req;
-}
-
-static uint64_t number_of(const struct journal_link *l, size_t i)
-{
-    return (uint64_t)l->entries[i].uses << 32 | i;
-}
-
-static bool find(const struct journal_link *l, uint64_t number, size_t *ret)
-{
-    *ret = (size_t)(number & UINT32_MAX);
-    return *ret < l->cap && l->entries[*ret].req != NULL && number_of(l, *ret) == number;
-}
-
-/* Who does it a second time finds that it was done. */
-static void name_operation(struct journal_link *l, struct journal_request *req, uint64_t order)
-{
-    char id[80];
-
-    if (!str_absent(req->operation))
-        return; /* it comes back to us */
-    (void)snprintf(id, sizeof(id), "%s:%llu", l->opt.gateway, (unsigned long long)order);
-    (void)arena_copy(&req->mem, str_of(id), &req->operation); /* or it has none */
-    req->is_repeat = false;
-}
-
-/* A lease whose answer gets lost is given again to who asks with the same name. */
-static void name_lease(struct journal_link *l, struct journal_request *req, uint64_t order)
-{
-    char name[80];
-
-    if (req->op != JOURNAL_LEASE || !str_absent(req->work.request_id))
-        return;
-    (void)snprintf(name, sizeof(name), "gateway:%s:%llu", l->opt.gateway,
-                   (unsigned long long)order);
-    (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* or it has none */
-}
-
-static void send_entry(struct journal_link *l, size_t i)
-{
-    struct link_entry *e = &l->entries[i];
-    size_t from = frame_begin(&l->out, FRAME_REQUEST, number_of(l, i));
-
-    if (e->deadline != 0) {
-        int64_t left = e->deadline - clock_steady_ms();
-
-        *wait_of(e->req) = left > 0 ? left : 0;
-    }
-    codec_put_request(&l->out, e->req);
-    frame_end(&l->out, from);
-    e->is_sent = true;
-    e->req->is_repeat = true; /* from now on */
-    e->is_withdrawn = false;
-}
-
 static void add(struct journal_link *l, struct journal_request *req)
 {
-    int64_t now = clock_steady_ms();
-    size_t i;
+    struct unanswered *e = unanswered_add(&l->requests, req, clock_steady_ms());
 
-    if (new_place(l, &i) != 0) {
+    if (e == NULL)
         refuse_busy(req, "out of memory");
-        return;
-    }
-    struct link_entry *e = &l->entries[i];
-    e->req = req;
-    e->order = l->n_orders++;
-    e->is_sent = e->is_withdrawn = false;
-    e->since = now;
-    e->deadline = waits(req) ? now + *wait_of(req) : 0;
-    name_operation(l, req, e->order);
-    name_lease(l, req, e->order);
-    if (l->state == LINK_UP)
-        send_entry(l, i);
-}
-
-static int by_order(const void *a, const void *b)
-{
-    const struct link_entry *const *x = a, *const *y = b;
-
-    return (*x)->order < (*y)->order ? -1 : (*x)->order > (*y)->order;
-}
-
-/* All entries in the order in which they came; NULL: out of memory, or there are none. */
-static struct link_entry **sorted(struct journal_link *l, size_t *ret_n)
-{
-    struct link_entry **list =
-        l->n_used > 0 ? calloc(l->n_used, sizeof(struct link_entry *)) : NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; list != NULL && i < l->cap; i++)
-        if (l->entries[i].req != NULL)
-            list[n++] = &l->entries[i];
-    if (n > 0)
-        qsort(list, n, sizeof(list[0]), by_order);
-    *ret_n = n;
-    return list;
+    else if (l->state == LINK_UP)
+        unanswered_put(&l->requests, e, &l->out);
 }
 
 static void send_all(struct journal_link *l)
 {
     size_t n;
-    struct link_entry **list = sorted(l, &n);
+    struct unanswered **list = unanswered_sorted(&l->requests, &n);
 
     for (size_t i = 0; i < n; i++)
-        send_entry(l, (size_t)(list[i] - l->entries));
+        unanswered_put(&l->requests, list[i], &l->out);
     free(list);
 }
 
@@ -253,10 +96,10 @@ static void post_all(struct journal_link *l)
 {
     struct journal_request *first = NULL, **last = &first;
     size_t n;
-    struct link_entry **list = sorted(l, &n);
+    struct unanswered **list = unanswered_sorted(&l->requests, &n);
 
     for (size_t i = 0; i < n; i++) {
-        struct journal_request *req = release(l, (size_t)(list[i] - l->entries));
+        struct journal_request *req = unanswered_take(&l->requests, list[i]);
 
         *last = req;
         last = &req->next;
@@ -276,96 +119,41 @@ static void set_state(struct journal_link *l, enum link_state state)
     atomic_store(&l->is_up, state == LINK_UP);
 }
 
-static void socket_free(struct link_socket *s)
-{
-    if (s->is_looking || !s->is_closed)
-        return;
-    buf_done(&s->sending);
-    free(s);
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-    struct link_socket *s = handle->data;
-
-    s->is_closed = true;
-    socket_free(s);
-}
-
 static void link_down(struct journal_link *l, const char *why)
 {
-    struct link_socket *s = l->socket;
     int64_t now = clock_steady_ms();
 
     (void)snprintf(l->why, sizeof(l->why), "%s", why);
     l->again_at = now + AGAIN_MS;
-    if (s == NULL)
+    if (l->socket == NULL)
         return;
+    link_socket_close(l->socket);
     l->socket = NULL;
-    l->is_writing = false;
-    s->link = NULL;
-    if (s->is_looking)
-        (void)uv_cancel((uv_req_t *)&s->lookup); /* or it is about to come */
-    uv_close((uv_handle_t *)&s->tcp, on_closed);
     buf_clear(&l->in);
     buf_clear(&l->out);
     set_state(l, LINK_DOWN);
-    for (size_t i = 0; i < l->cap; i++)
-        if (l->entries[i].req != NULL && l->entries[i].is_sent) {
-            l->entries[i].is_sent = false;
-            l->entries[i].since = now;
-        }
+    unanswered_unsend(&l->requests, now);
 }
-
-static void on_written(uv_write_t *write, int status);
 
 static void flush(struct journal_link *l)
 {
-    struct link_socket *s = l->socket;
-
-    if (s == NULL || l->is_writing || l->out.n == 0 || l->state < LINK_OPENING)
-        return;
-    if (l->out.error != 0) {
-        link_down(l, "out of memory");
-        return;
-    }
-    struct buf sent = s->sending;
-    s->sending = l->out;
-    l->out = sent;
-    buf_clear(&l->out);
-    uv_buf_t bytes = uv_buf_init(s->sending.p, (unsigned)s->sending.n);
-    l->is_writing = true;
-    if (uv_write(&s->write, (uv_stream_t *)&s->tcp, &bytes, 1, on_written) != 0)
-        link_down(l, "it cannot be written to");
-}
-
-static void on_written(uv_write_t *write, int status)
-{
-    struct link_socket *s = write->data;
-    struct journal_link *l = s->link;
-
-    if (l == NULL)
-        return;
-    l->is_writing = false;
-    if (status != 0)
-        link_down(l, uv_strerror(status));
-    else
-        flush(l);
+    if (l->socket != NULL && l->state >= LINK_OPENING)
+        link_socket_send(l->socket, &l->out);
 }
 
 static void take_answer(struct journal_link *l, const struct frame_in *frame)
 {
-    size_t i;
+    struct unanswered *e = unanswered_find(&l->requests, frame->number);
 
-    if (!find(l, frame->number, &i))
+    if (e == NULL)
         return; /* it was given up */
-    struct journal_request *req = l->entries[i].req;
+    struct journal_request *req = e->req;
     int err = codec_read_answer(frame->payload, req);
     if (err == 0 && req->code == ERR_MOVED) {
         link_down(l, "it does not own the jobs");
         return;
     }
-    (void)release(l, i);
+    (void)unanswered_take(&l->requests, e);
     if (err != 0)
         refuse_busy(req, "the answer of the gateway that writes cannot be read");
     else
@@ -403,7 +191,7 @@ static void take_head(struct journal_link *l)
     char why[120];
 
     if (end == NULL) {
-        if (head.n > 16384)
+        if (head.n > MAX_HEAD)
             link_down(l, "it does not answer as a gateway");
         return;
     }
@@ -422,28 +210,13 @@ static void take_head(struct journal_link *l)
     take_frames(l);
 }
 
-static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *ret)
+static void on_received(void *arg, struct str bytes)
 {
-    struct link_socket *s = handle->data;
+    struct journal_link *l = arg;
 
-    (void)size;
-    *ret = s->link != NULL ? uv_buf_init(s->link->chunk, sizeof(s->link->chunk))
-                           : uv_buf_init(NULL, 0);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
-{
-    struct journal_link *l = ((struct link_socket *)stream->data)->link;
-
-    if (l == NULL || n == 0)
-        return;
-    if (n < 0) {
-        link_down(l, n == UV_EOF ? "it has closed the connection" : uv_strerror((int)n));
-        return;
-    }
     l->heard = clock_steady_ms();
     l->asked = 0;
-    buf_put(&l->in, bytes->base, (size_t)n);
+    buf_str(&l->in, bytes);
     if (l->state == LINK_OPENING)
         take_head(l);
     else
@@ -454,7 +227,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 static void put_head(struct journal_link *l)
 {
     buf_lit(&l->out, "GET /cluster/journal HTTP/1.1\r\nHost: localhost:");
-    buf_str(&l->out, str_of(l->port));
+    buf_str(&l->out, str_of(l->address.port));
     buf_lit(&l->out, "\r\nConnection: Upgrade\r\nUpgrade: " FRAME_PROTOCOL "/" CODEC_VERSION
                      "\r\nAuthorization: Bearer ");
     for (size_t i = 0; i < sizeof(l->opt.secret); i++) {
@@ -466,58 +239,33 @@ static void put_head(struct journal_link *l)
     buf_lit(&l->out, "\r\n\r\n");
 }
 
-static void on_connected(uv_connect_t *connect, int status)
+static void on_connected(void *arg)
 {
-    struct link_socket *s = connect->data;
-    struct journal_link *l = s->link;
+    struct journal_link *l = arg;
 
-    if (l == NULL)
-        return;
-    if (status == 0)
-        status = uv_read_start((uv_stream_t *)&s->tcp, on_alloc, on_read);
-    if (status != 0) {
-        link_down(l, uv_strerror(status));
-        return;
-    }
-    (void)uv_tcp_nodelay(&s->tcp, 1);
     set_state(l, LINK_OPENING);
     put_head(l);
     flush(l);
 }
 
-static void on_found(uv_getaddrinfo_t *lookup, int status, struct addrinfo *found)
+static void on_written(void *arg)
 {
-    struct link_socket *s = lookup->data;
-    struct journal_link *l = s->link;
+    flush(arg);
+}
 
-    s->is_looking = false;
-    if (l != NULL && status == 0)
-        status = uv_tcp_connect(&s->connect, &s->tcp, found->ai_addr, on_connected);
-    if (l != NULL && status != 0)
-        link_down(l, uv_strerror(status));
-    uv_freeaddrinfo(found);
-    if (l == NULL)
-        socket_free(s);
+static void on_lost(void *arg, const char *why)
+{
+    link_down(arg, why);
 }
 
 static void connect_now(struct journal_link *l)
 {
-    struct link_socket *s = calloc(1, sizeof(*s));
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    const struct link_socket_events events = { on_connected, on_received, on_written, on_lost,
+                                               l };
 
-    if (s == NULL || uv_tcp_init(&l->loop, &s->tcp) != 0) {
-        free(s);
-        return;
-    }
-    s->tcp.data = s->connect.data = s->write.data = s->lookup.data = s;
-    s->link = l;
-    buf_init(&s->sending, MAX_BUFFER);
-    l->socket = s;
-    set_state(l, LINK_CONNECTING);
-    int err = uv_getaddrinfo(&l->loop, &s->lookup, on_found, l->host, l->port, &hints);
-    s->is_looking = err == 0;
-    if (err != 0)
-        link_down(l, uv_strerror(err));
+    l->socket = link_socket_open(&l->loop, &l->address, &events);
+    if (l->socket != NULL)
+        set_state(l, LINK_CONNECTING);
 }
 
 /* --- time --------------------------------------------------------------------------------- */
@@ -533,11 +281,12 @@ static void look_at_peer(struct journal_link *l, int64_t now)
         l->asked = now;
         frame_end(&l->out, frame_begin(&l->out, FRAME_PING, 0));
     }
-    if (l->state == LINK_DOWN && l->socket == NULL && l->host[0] != '\0' && now >= l->again_at)
+    if (l->state == LINK_DOWN && l->socket == NULL && l->address.host[0] != '\0' &&
+        now >= l->again_at)
         connect_now(l);
 }
 
-static void give_up(struct journal_link *l, size_t i)
+static void give_up(struct journal_link *l, struct unanswered *e)
 {
     char why[400];
 
@@ -547,23 +296,20 @@ static void give_up(struct journal_link *l, size_t i)
         (void)snprintf(why, sizeof(why),
                        "the gateway that writes (%.100s) cannot be reached: %.100s", l->url,
                        l->why[0] != '\0' ? l->why : "it does not answer");
-    refuse_busy(release(l, i), why);
+    refuse_busy(unanswered_take(&l->requests, e), why);
 }
 
-static void look_at_entries(struct journal_link *l, int64_t now)
+static void look_at_requests(struct journal_link *l, int64_t now)
 {
-    for (size_t i = 0; i < l->cap; i++) {
-        struct link_entry *e = &l->entries[i];
+    for (size_t i = 0; i < l->requests.cap; i++) {
+        struct unanswered *e = &l->requests.entries[i];
 
         if (e->req == NULL)
             continue;
-        if (!e->is_sent &&
-            (now - e->since > l->opt.hold_ms || (waits(e->req) && e->req->withdrawn)))
-            give_up(l, i);
-        else if (e->is_sent && !e->is_withdrawn && waits(e->req) && e->req->withdrawn) {
-            e->is_withdrawn = true;
-            frame_end(&l->out, frame_begin(&l->out, FRAME_WITHDRAW, number_of(l, i)));
-        }
+        if (!e->is_sent && (now - e->since > l->opt.hold_ms || unanswered_is_abandoned(e)))
+            give_up(l, e);
+        else if (e->is_sent && unanswered_is_abandoned(e))
+            unanswered_withdraw(&l->requests, e, &l->out);
     }
 }
 
@@ -573,45 +319,28 @@ static void on_tick(uv_timer_t *timer)
     int64_t now = clock_steady_ms();
 
     look_at_peer(l, now);
-    if (l->n_used > 0)
-        look_at_entries(l, now);
+    if (l->requests.n_used > 0)
+        look_at_requests(l, now);
     flush(l);
 }
 
 /* --- what other threads say ----------------------------------------------------------------
  */
 
-/* http://HOST:PORT, with brackets around an IPv6 address. */
-static void split_url(struct journal_link *l)
+static void set_url(struct journal_link *l, const char *url)
 {
-    struct str rest = str_of(l->url);
-
-    l->host[0] = l->port[0] = '\0';
-    if (!str_starts(rest, STR("http://"))) {
-        (void)snprintf(l->why, sizeof(l->why), "only http:// is supported between gateways");
-        return;
-    }
-    rest = str_skip(rest, 7);
-    rest = str_head(rest, str_find(rest, '/'));
-    size_t colon = rest.n;
-    while (colon > 0 && rest.p[colon - 1] != ':')
-        colon--;
-    if (colon == 0)
-        return;
-    struct str host = str_head(rest, colon - 1), port = str_skip(rest, colon);
-    if (host.n > 2 && host.p[0] == '[')
-        host = str_make(host.p + 1, host.n - 2);
-    (void)snprintf(l->host, sizeof(l->host), "%.*s", STR_ARG(host));
-    (void)snprintf(l->port, sizeof(l->port), "%.*s", STR_ARG(str_head(port, 7)));
+    (void)snprintf(l->url, sizeof(l->url), "%s", url);
+    const char *wrong = link_address_read(str_of(url), &l->address);
+    if (wrong != NULL)
+        (void)snprintf(l->why, sizeof(l->why), "%s", wrong);
+    l->again_at = 0;
 }
 
 static void turn_to(struct journal_link *l, const char *url, bool is_local)
 {
     if (strcmp(l->url, url) != 0 || is_local != l->is_local) {
         link_down(l, "another gateway owns the jobs now");
-        (void)snprintf(l->url, sizeof(l->url), "%s", url);
-        split_url(l);
-        l->again_at = 0;
+        set_url(l, url);
     }
     l->is_local = is_local;
     if (is_local) {
@@ -719,7 +448,7 @@ int link_new(const struct link_options *options, struct journal_link **ret, stru
         return error_set(err, ERR_NOMEM, "out of memory");
     l->opt = *options;
     l->last = &l->first;
-    l->first_free = SIZE_MAX;
+    unanswered_init(&l->requests, l->opt.gateway);
     buf_init(&l->in, MAX_BUFFER);
     buf_init(&l->out, MAX_BUFFER);
     (void)pthread_mutex_init(&l->lock, NULL); /* cannot fail on Linux */
@@ -741,9 +470,10 @@ int link_new(const struct link_options *options, struct journal_link **ret, stru
 
 static void answer_rest(struct journal_link *l)
 {
-    for (size_t i = 0; i < l->cap; i++)
-        if (l->entries[i].req != NULL)
-            refuse_busy(release(l, i), "the server is going down");
+    for (size_t i = 0; i < l->requests.cap; i++)
+        if (l->requests.entries[i].req != NULL)
+            refuse_busy(unanswered_take(&l->requests, &l->requests.entries[i]),
+                        "the server is going down");
     while (l->first != NULL) {
         struct journal_request *req = l->first;
 
@@ -774,6 +504,6 @@ void link_free(struct journal_link *l)
     (void)pthread_mutex_destroy(&l->lock);
     buf_done(&l->in);
     buf_done(&l->out);
-    free(l->entries);
+    unanswered_done(&l->requests);
     free(l);
 }

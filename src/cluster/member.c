@@ -1,0 +1,303 @@
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "cluster/member.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "cluster/hints.h"
+#include "cluster/peers.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BEAT_MS = 1000 };
+
+struct cluster_member {
+    struct member_options opt;
+    struct hints *hints;
+    struct gateways *gateways;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool looks; /* beat now */
+    atomic_bool is_stopping;
+    atomic_uint n_others;
+    atomic_llong beat_at;
+    _Atomic uint64_t n_told; /* which list of gateways the journal knows; 0: none */
+    pthread_mutex_t lock;
+    /* Under lock: */
+    bool is_writer;
+    char writer[PEER_URL_BYTES];
+    struct cluster_peer shown[MAX_PEERS]; /* a copy of `peers` for other threads */
+    size_t n_shown;
+    /* The thread's: */
+    struct peers peers;
+    struct hint_listener listener;
+};
+
+/* --- which gateways live: for the leases of their processes ------------------------------- */
+
+struct gateways_call {
+    struct journal_request req;
+    struct cluster_member *member;
+    struct str list[MAX_PEERS + 1];
+    char ids[MAX_PEERS + 1][GATEWAY_ID_BYTES];
+};
+
+/* On the journal's thread. */
+static void on_gateways_done(struct loop_call *answered)
+{
+    struct gateways_call *call = answered->owner;
+
+    if (call->req.code != 0)
+        atomic_store(&call->member->n_told, 0); /* with the next beat */
+    journal_request_done(&call->req);
+    free(call);
+}
+
+/* Differs when the list of living gateways does. */
+static uint64_t living(const struct peers *p, int64_t now)
+{
+    uint64_t sum = 1;
+
+    for (size_t i = 0; i < p->n; i++)
+        if (!peer_is_gone(&p->list[i], now))
+            sum = sum * 31 + (uint64_t)p->list[i].number;
+    return sum;
+}
+
+static void tell_journal(struct cluster_member *m, int64_t now)
+{
+    uint64_t told = living(&m->peers, now);
+    size_t n = 0;
+
+    if (!journal_is_open(m->opt.journal) || told == atomic_load(&m->n_told))
+        return;
+    struct gateways_call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return; /* with the next beat */
+    atomic_store(&m->n_told, told);
+    (void)snprintf(call->ids[n++], GATEWAY_ID_BYTES, "%s", m->opt.id);
+    for (size_t i = 0; i < m->peers.n; i++)
+        if (!peer_is_gone(&m->peers.list[i], now))
+            memcpy(call->ids[n++], m->peers.list[i].id, GATEWAY_ID_BYTES);
+    for (size_t i = 0; i < n; i++)
+        call->list[i] = str_of(call->ids[i]);
+    journal_request_init(&call->req, NULL, call, on_gateways_done);
+    (void)journal_request_begin(&call->req, JOURNAL_GATEWAYS);
+    call->member = m;
+    call->req.is_forwarded = true; /* if another gateway writes, it finds out by itself */
+    call->req.gateways.ids = call->list;
+    call->req.gateways.n = n;
+    journal_post(m->opt.journal, &call->req);
+}
+
+/* --- beats -------------------------------------------------------------------------------- */
+
+static void end_stale(struct cluster_member *m, int64_t now)
+{
+    for (size_t i = 0; i < m->peers.n; i++) {
+        const struct cluster_peer *p = &m->peers.list[i];
+
+        if (p->is_writer && peer_is_stale(p, now))
+            (void)gateways_end(m->gateways, str_of(p->id), NULL); /* or with the next beat */
+    }
+}
+
+static void tell_link(struct cluster_member *m)
+{
+    const struct cluster_peer *writer = peers_writer(&m->peers);
+    const char *url = writer != NULL ? writer->url : "";
+
+    (void)pthread_mutex_lock(&m->lock);
+    m->n_shown = m->peers.n;
+    memcpy(m->shown, m->peers.list, m->n_shown * sizeof(m->shown[0]));
+    if (!m->is_writer) {
+        (void)snprintf(m->writer, sizeof(m->writer), "%s", url);
+        link_set_writer(m->opt.link, url);
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+    atomic_store(&m->n_others, (unsigned)m->peers.n);
+}
+
+static void beat(struct cluster_member *m)
+{
+    struct error err;
+
+    m->listener.has_moved = false;
+    if (peers_beat(&m->peers, m->gateways, &err) != 0)
+        return;
+    atomic_store(&m->beat_at, m->peers.beaten);
+    end_stale(m, m->peers.beaten);
+    tell_link(m);
+    tell_journal(m, m->peers.beaten);
+}
+
+static void on_hint(void *arg, struct str text)
+{
+    struct cluster_member *m = arg;
+
+    hints_take(&m->listener, text);
+}
+
+static void *be_member(void *arg)
+{
+    struct cluster_member *m = arg;
+    int64_t next = 0;
+
+    while (!atomic_load(&m->is_stopping)) {
+        int64_t now = clock_monotonic_ms();
+
+        if (now >= next || m->listener.has_moved || atomic_exchange(&m->looks, false)) {
+            beat(m);
+            next = now + BEAT_MS;
+            if (!journal_is_open(m->opt.journal))
+                m->listener.queued(m->listener.arg, STR_NONE); /* a hint may be lost */
+        }
+        hints_send(m->hints, m->gateways);
+        gateways_wait(m->gateways, next - clock_monotonic_ms(), on_hint, m);
+    }
+    hints_send(m->hints, m->gateways);
+    return NULL;
+}
+
+/* --- life --------------------------------------------------------------------------------- */
+
+int member_new(const struct member_options *options,
+               struct cluster_member **ret,
+               struct error *err)
+{
+    const struct cluster_options *c = options->cluster;
+    struct gateway_row self = { .id = str_of(options->id),
+                                .url = str_of(options->url),
+                                .version = str_of(c->version),
+                                .started = c->started };
+    struct cluster_member *m = calloc(1, sizeof(*m));
+
+    if (m == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    m->opt = *options;
+    m->listener = (struct hint_listener){ .hub = options->hub,
+                                          .notifier = options->notifier,
+                                          .queued = c->events.queued,
+                                          .stopped = c->events.stopped,
+                                          .arg = c->events.arg };
+    (void)pthread_mutex_init(&m->lock, NULL); /* cannot fail on Linux */
+    int code = hints_new(&m->hints);
+    if (code != 0)
+        (void)error_set(err, code, "out of memory");
+    if (code == 0)
+        code = gateways_open(&c->store, &self, &m->gateways, err);
+    if (code != 0) {
+        member_free(m);
+        return code;
+    }
+    hints_send_with(m->hints, m->gateways);
+    beat(m);
+    *ret = m;
+    return 0;
+}
+
+int member_start(struct cluster_member *m, struct error *err)
+{
+    m->has_thread = pthread_create(&m->thread, NULL, be_member, m) == 0;
+    if (!m->has_thread)
+        return error_set(err, ERR_NOMEM, "cannot start the member's thread");
+    (void)pthread_setname_np(m->thread, "member"); /* only for people */
+    return 0;
+}
+
+void member_stop(struct cluster_member *m)
+{
+    atomic_store(&m->is_stopping, true);
+    if (m->gateways != NULL)
+        gateways_wake(m->gateways);
+    if (m->has_thread)
+        (void)pthread_join(m->thread, NULL);
+    m->has_thread = false;
+    hints_send_with(m->hints, NULL);
+    gateways_close(m->gateways);
+    m->gateways = NULL;
+}
+
+void member_free(struct cluster_member *m)
+{
+    if (m == NULL)
+        return;
+    gateways_close(m->gateways);
+    hints_free(m->hints);
+    (void)pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+/* --- from other threads ------------------------------------------------------------------- */
+
+void member_set_writer(struct cluster_member *m, bool is_writer)
+{
+    static const struct wakeup moved = { .kind = WAKEUP_WRITER };
+
+    (void)pthread_mutex_lock(&m->lock);
+    m->is_writer = is_writer;
+    (void)snprintf(m->writer, sizeof(m->writer), "%s", is_writer ? m->opt.url : "");
+    link_set_writer(m->opt.link, is_writer ? NULL : "");
+    (void)pthread_mutex_unlock(&m->lock);
+    atomic_store(&m->opt.notifier->is_complete, is_writer);
+    atomic_store(&m->n_told, 0);
+    atomic_store(&m->looks, true);
+    if (is_writer)
+        hints_add(m->hints, &moved);
+}
+
+unsigned member_others(struct cluster_member *m)
+{
+    return atomic_load_explicit(&m->n_others, memory_order_relaxed);
+}
+
+void member_published(struct cluster_member *m, const struct publication *pubs, size_t n)
+{
+    for (size_t i = 0; i < n && member_others(m) > 0; i++)
+        hints_add_publication(m->hints, &pubs[i]);
+}
+
+void member_queued(struct cluster_member *m, struct str agent)
+{
+    const struct wakeup w = { .kind = WAKEUP_AGENT, .change = { .agent = agent } };
+
+    if (member_others(m) > 0)
+        hints_add(m->hints, &w);
+}
+
+void member_look(struct cluster_member *m, struct cluster_state *ret)
+{
+    (void)pthread_mutex_lock(&m->lock);
+    ret->is_writer = m->is_writer;
+    ret->n_gateways = (unsigned)m->n_shown + 1;
+    memcpy(ret->writer, m->writer, sizeof(ret->writer));
+    (void)pthread_mutex_unlock(&m->lock);
+    ret->beat_ms = clock_monotonic_ms() - atomic_load(&m->beat_at);
+}
+
+static void put_gateway(struct buf *b, const struct cluster_peer *p, bool is_writer)
+{
+    json_begin(b);
+    json_add_str(b, "id", str_of(p->id));
+    json_add_str(b, "url", str_of(p->url));
+    json_add_str(b, "version", str_of(p->version));
+    json_add_time(b, "started_at", p->started);
+    json_add_bool(b, "writes", is_writer);
+    json_end(b);
+}
+
+void member_put_gateways(struct cluster_member *m, struct buf *b)
+{
+    struct cluster_peer self = { .started = m->opt.cluster->started };
+
+    (void)snprintf(self.id, sizeof(self.id), "%s", m->opt.id);
+    (void)snprintf(self.url, sizeof(self.url), "%s", m->opt.url);
+    (void)snprintf(self.version, sizeof(self.version), "%s", m->opt.cluster->version);
+    (void)pthread_mutex_lock(&m->lock);
+    put_gateway(json_next(b), &self, m->is_writer);
+    for (size_t i = 0; i < m->n_shown; i++)
+        put_gateway(json_next(b), &m->shown[i], !m->is_writer && m->shown[i].is_writer);
+    (void)pthread_mutex_unlock(&m->lock);
+}

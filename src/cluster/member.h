@@ -1,0 +1,47 @@
+/* The member: this gateway's row among those that share the database, and who writes.
+ *
+ * Once a second it beats: says that this gateway is there, and sees who else is.  It tells the
+ * link where the writer is, the journal (if it is open here) which gateways live, and has
+ * PostgreSQL end the sessions of a writer that is stale; the lock is then free for whoever
+ * waits for it.  Between beats it sends and hears hints.
+ *
+ * One connection to PostgreSQL, one thread. */
+#ifndef CLUSTER_MEMBER_H
+#define CLUSTER_MEMBER_H
+
+#include "cluster/cluster.h"
+#include "cluster/link.h"
+
+struct cluster_member;
+
+struct member_options {
+    const struct cluster_options *cluster; /* borrowed */
+    const char *id, *url;                  /* of this gateway; borrowed */
+    struct journal *journal;               /* borrowed */
+    struct journal_link *link;             /* borrowed */
+    struct hub_shared *hub;                /* borrowed */
+    struct notifier *notifier;             /* borrowed */
+};
+
+/* Enters this gateway, and beats once. */
+MUST_CHECK int member_new(const struct member_options *options,
+                          struct cluster_member **ret,
+                          struct error *err);
+MUST_CHECK int member_start(struct cluster_member *m, struct error *err);
+/* Ends the thread, and removes this gateway from the list. */
+void member_stop(struct cluster_member *m);
+void member_free(struct cluster_member *m);
+
+/* From any thread: this gateway writes from now on, or no longer. */
+void member_set_writer(struct cluster_member *m, bool is_writer);
+/* From any thread: how many others are there? */
+unsigned member_others(struct cluster_member *m);
+/* From the journal's thread. */
+void member_published(struct cluster_member *m, const struct publication *pubs, size_t n);
+void member_queued(struct cluster_member *m, struct str agent);
+
+/* From any thread. */
+void member_look(struct cluster_member *m, struct cluster_state *ret);
+void member_put_gateways(struct cluster_member *m, struct buf *b);
+
+#endif

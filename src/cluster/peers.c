@@ -1,0 +1,86 @@
+#include "cluster/peers.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+
+enum { LATE_MS = 1500 }; /* between two of our own beats: then nobody can be judged */
+
+static struct cluster_peer *find_or_add(struct peers *p, struct str id)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (str_eq(id, str_of(p->list[i].id)))
+            return &p->list[i];
+    if (p->n == MAX_PEERS)
+        return NULL;
+    struct cluster_peer *added = &p->list[p->n++];
+    *added = (struct cluster_peer){ .beat = -1, .number = ++p->n_numbers };
+    (void)snprintf(added->id, sizeof(added->id), "%.*s", STR_ARG(id));
+    return added;
+}
+
+static void on_gateway(void *arg, const struct gateway_row *row)
+{
+    struct cluster_peer *p = row->is_self ? NULL : find_or_add(arg, row->id);
+
+    if (p == NULL)
+        return;
+    if (p->beat != row->beat)
+        p->changed = clock_monotonic_ms();
+    p->was_writer = p->is_writer || (p->was_writer && p->beat == row->beat);
+    p->beat = row->beat;
+    p->is_listed = true;
+    p->is_writer = row->is_writer;
+    p->is_connected = row->is_connected;
+    p->started = row->started;
+    (void)snprintf(p->url, sizeof(p->url), "%.*s", STR_ARG(row->url));
+    (void)snprintf(p->version, sizeof(p->version), "%.*s", STR_ARG(row->version));
+}
+
+static void forget_unlisted(struct peers *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].is_listed)
+            p->list[n++] = p->list[i];
+    p->n = n;
+}
+
+int peers_beat(struct peers *p, struct gateways *g, struct error *err)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->list[i].is_listed = false;
+    int code = gateways_beat(g, on_gateway, p, err);
+    if (code != 0) {
+        p->beaten = 0;
+        return code;
+    }
+    int64_t now = clock_monotonic_ms();
+    forget_unlisted(p);
+    if (p->beaten == 0 || now - p->beaten > LATE_MS)
+        for (size_t i = 0; i < p->n; i++)
+            p->list[i].changed = now;
+    p->beaten = now;
+    return 0;
+}
+
+const struct cluster_peer *peers_writer(const struct peers *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].is_writer)
+            return &p->list[i];
+    return NULL;
+}
+
+bool peer_is_stale(const struct cluster_peer *p, int64_t now)
+{
+    return now - p->changed >= PEER_STALE_MS;
+}
+
+/* A gateway without a session is gone if it had the lock, which the end of its session has
+ * freed.  Another one may be about to connect again. */
+bool peer_is_gone(const struct cluster_peer *p, int64_t now)
+{
+    return !p->is_connected && (p->was_writer || p->is_writer || peer_is_stale(p, now));
+}
