@@ -92,6 +92,7 @@ struct postgres_store {
     struct error failure;              /* of the transaction; code 0: it may be committed */
     unsigned n_unread;                 /* statements whose results were not read yet */
     PGresult *kept;                    /* owned; holds the texts of the last returned row */
+    int64_t rows_taken;                /* by the last reader of records that had enough; or 0 */
     int64_t epoch;                     /* of the shard, while we hold it; 0: we never did */
     int64_t turn;                      /* the last stored turn of this epoch */
     char holder[40];       /* our name as the writer, set when it is opened; "": none yet */

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PAGE_ROWS = 256, MANY_BYTES = 16 * 1024 * 1024 };
+enum { PAGE_ROWS = 256, MIN_PAGE_ROWS = 16, MANY_BYTES = 16 * 1024 * 1024 };
 
 /* --- appending ------------------------------------------------------------------- */
 
@@ -131,6 +131,20 @@ static int get_page(struct store *s,
     return rows_get(&p, ret, err);
 }
 
+/* How many rows to ask for, when the caller has taken @n of them and at most @limit records are
+ * wanted.  Callers take as many rows as fill a page of theirs: the last one's number is a good
+ * guess for the next, and rows that nobody takes are read and sent in vain. */
+static int64_t page_rows(const struct postgres_store *s, int64_t n, size_t limit)
+{
+    int64_t guess = s->rows_taken + s->rows_taken / 8;
+    int64_t page = s->rows_taken == 0 || n > 2 * guess ? PAGE_ROWS
+                   : n < guess                         ? guess - n
+                                                       : guess / 4;
+
+    page = page < MIN_PAGE_ROWS ? MIN_PAGE_ROWS : page > PAGE_ROWS ? PAGE_ROWS : page;
+    return (size_t)page > limit ? (int64_t)limit : page;
+}
+
 int postgres_records(struct store *s,
                      int64_t key,
                      uint64_t after,
@@ -146,17 +160,19 @@ int postgres_records(struct store *s,
                             .max_bytes = max_bytes,
                             .cb = cb,
                             .arg = arg };
-    int64_t page = limit < PAGE_ROWS ? (int64_t)limit : PAGE_ROWS;
     bool more = limit > 0 && after < POSTGRES_MAX_SEQ;
+    int64_t n_taken = 0;
     int code = 0;
 
     while (code == 0 && more) {
+        int64_t n = page_rows(postgres_of(s), n_taken, limit);
         PGresult *r = NULL;
 
-        code = get_page(s, key, g.given, page, &r, err);
-        more = PQntuples(r) == page;
-        for (int i = 0; i < PQntuples(r); i++)
+        code = get_page(s, key, g.given, n, &r, err);
+        more = PQntuples(r) == n;
+        for (int i = 0; i < PQntuples(r); i++, n_taken++)
             if (!chunk_give(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
+                postgres_of(s)->rows_taken = n_taken + 1;
                 more = false;
                 break;
             }
