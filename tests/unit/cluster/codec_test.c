@@ -8,71 +8,12 @@
 #include "expect.h"
 
 #include "cluster/codec.h"
-#include "cluster/layout.h"
+#include "support/filled_request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- filling and comparing, by the layout ------------------------------------------------- */
-
-struct filler {
-    struct arena mem;
-    int64_t n; /* no two members have the same value */
-};
-
-static void fill(struct filler *f, const struct layout *l, char *at, unsigned flow);
-
-static void *piece(struct filler *f, size_t n)
-{
-    void *p = arena_alloc(&f->mem, n);
-
-    assert_non_null(p);
-    memset(p, 0, n);
-    return p;
-}
-
-static void fill_member(struct filler *f, const struct member *m, char *at, unsigned flow)
-{
-    void *p = at + m->at;
-    char text[32];
-
-    switch (m->kind) {
-    case MEMBER_TEXT:
-        (void)snprintf(text, sizeof(text), "text %lld", (long long)++f->n);
-        assert_true(arena_copy(&f->mem, str_of(text), p));
-        break;
-    case MEMBER_INT64:
-        *(int64_t *)p = f->n % 2 == 0 ? ++f->n : -(++f->n << 40);
-        break;
-    case MEMBER_INT:
-        *(int *)p = m->max != 0 ? m->max : (int)++f->n;
-        break;
-    case MEMBER_BOOL:
-        *(bool *)p = true;
-        break;
-    case MEMBER_STRUCT:
-        fill(f, m->of, p, flow);
-        break;
-    case MEMBER_POINTER:
-        fill(f, m->of, *(char **)p = piece(f, m->of->size), flow);
-        break;
-    case MEMBER_ARRAY:
-        *(size_t *)(void *)(at + m->n_at) = 2;
-        *(char **)p = piece(f, 2 * m->of->size);
-        for (size_t i = 0; i < 2; i++)
-            fill(f, m->of, *(char **)p + i * m->of->size, flow);
-        break;
-    case MEMBER_OWN:
-        break;
-    }
-}
-
-static void fill(struct filler *f, const struct layout *l, char *at, unsigned flow)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (l->members[i].flow & flow)
-            fill_member(f, &l->members[i], at, flow);
-}
+/* --- comparing, by the layout ------------------------------------------------------------- */
 
 static void compare(const struct layout *l, const char *a, const char *b, unsigned flow);
 
@@ -123,15 +64,6 @@ static void compare(const struct layout *l, const char *a, const char *b, unsign
     for (size_t i = 0; i < l->n; i++)
         if (l->members[i].flow & flow)
             compare_member(&l->members[i], a, b, flow);
-}
-
-static void fill_request(struct filler *f, struct journal_request *req, unsigned flow)
-{
-    const struct layout *op = layout_of_op(req->op);
-
-    fill(f, layout_of_header(), (char *)req, flow);
-    if (op != NULL)
-        fill(f, op, (char *)req + LAYOUT_OP_AT, flow);
 }
 
 static void compare_requests(const struct journal_request *a,
