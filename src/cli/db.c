@@ -234,6 +234,12 @@ static const struct command command_stats = {
 /* --- init, migrate, status ------------------------------------------------------------------
  */
 
+static int write_ready(const struct args *args)
+{
+    return args_have(args, FLAG_JSON) ? write_done(args, STR_NONE)
+                                      : cli_write(args->path, STR("ready\n"));
+}
+
 /* Opening it for writing creates or migrates it; it fails while a server uses it. */
 static int run_ready(const struct args *args)
 {
@@ -241,21 +247,47 @@ static int run_ready(const struct args *args)
     int code = data_open(args, &store);
 
     store_close(store);
-    if (code != EXIT_OK)
-        return code;
-    return args_have(args, FLAG_JSON) ? write_done(args, STR_NONE)
-                                      : cli_write(args->path, STR("ready\n"));
+    return code == EXIT_OK ? write_ready(args) : code;
 }
+
+enum { OPT_SHARDS = FLAG_OWN };
+
+static int run_init(const struct args *args)
+{
+    struct str given = str_of(args_get(args, OPT_SHARDS));
+    struct store *store = NULL;
+    struct error err = { 0 };
+    int64_t n = 0;
+
+    if (given.p != NULL && (!str_number(given, &n) || n < 1 || n > STORE_MAX_SHARDS))
+        return cli_usage_error(args->path, "--shards takes a number from 1 to %d",
+                               STORE_MAX_SHARDS);
+    if (given.p == NULL)
+        return run_ready(args);
+    int code = data_open(args, &store);
+    if (code == EXIT_OK && store_make_shards(store, n, &err) != 0)
+        code = cli_trouble(args->path, "%s", err.text);
+    store_close(store);
+    return code == EXIT_OK ? write_ready(args) : code;
+}
+
+static const struct flag init_flags[] = {
+    { OPT_SHARDS, "shards", "N", NULL,
+      "Of PostgreSQL: how many shares the jobs have (1).  Each is written by one gateway at a "
+      "time.  The number never changes." },
+    { 0 },
+};
 
 static const struct command db_init = {
     .name = "init",
     .about = "make an empty database",
     .story =
         "Makes the file, or the tables in PostgreSQL.  A server does the same at its first "
-        "start; this is for those who want to see it work before.",
+        "start; this is for those who want to see it work before, or want several shards.",
+    .flags = init_flags,
     .exits = "0 it is ready",
     .takes = COMMAND_JSON | COMMAND_DATA,
-    .run = run_ready,
+    .run = run_init,
 };
 
 static const struct command db_migrate = {

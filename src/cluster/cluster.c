@@ -70,6 +70,14 @@ static int find_secret(struct cluster *c, struct error *err)
         code = 0;
         clock_sleep_ms(LOOK_MS);
     }
+    int64_t shards = 0;
+    if (code == 0)
+        code = store_shards(store, &shards, err);
+    if (code == 0 && shards > 1)
+        code = error_set(err, ERR_REFUSED,
+                         "the database has %lld shards, and this version serves one: make one "
+                         "without --shards",
+                         (long long)shards);
     if (code == 0)
         code = store_secret(store, STR("cluster"), str_make((const char *)fresh, sizeof(fresh)),
                             c->secret, err);

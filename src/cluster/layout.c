@@ -31,13 +31,13 @@
 
 #define S struct job_row
 LAYOUT(job, BOTH(key) BOTH(input) BOTH(seq) BOTH(first_seq) BOTH(producer_seq)
-    BOTH(crashed) BOTH(set_aside) JOB_FIXED(BOTH, BOTH) JOB_INDEXED(BOTH, BOTH)
+    BOTH(crashed) BOTH(set_aside) BOTH(shard) JOB_FIXED(BOTH, BOTH) JOB_INDEXED(BOTH, BOTH)
     JOB_PLAIN(BOTH, BOTH));
 #undef S
 #define S struct thread_row
 LAYOUT(thread, BOTH(key) BOTH(id) BOTH(owner) BOTH(status) BOTH(metadata) BOTH(config)
     BOTH(interrupts) BOTH(error) BOTH(values) BOTH(created) BOTH(updated) BOTH(state_updated)
-    BOTH(n_runs) BOTH(is_temporary) BOTH(ttl_ms));
+    BOTH(n_runs) BOTH(is_temporary) BOTH(ttl_ms) BOTH(shard));
 #undef S
 #define S struct run_row
 LAYOUT(run, BOTH(job) BOTH(assistant) BOTH(metadata) BOTH(kwargs) BOTH(strategy)

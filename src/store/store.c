@@ -171,12 +171,19 @@ ADMIN(identity, (char ret[STORE_IDENTITY_BYTES]), (ret))
 ADMIN(breadcrumb, (struct breadcrumb *ret), (ret))
 ADMIN(operation_put, (struct str id, struct str answer), (id, answer))
 ADMIN(operation, (struct str id, struct str *ret), (id, ret))
+ADMIN(shards, (int64_t *ret), (ret))
 /* clang-format on */
 
 int store_vacuum(struct store *s, struct error *err)
 {
     return s->admin != NULL && s->admin->vacuum != NULL ? s->admin->vacuum(s, err)
                                                         : not_offered("vacuum", err);
+}
+
+int store_make_shards(struct store *s, int64_t n, struct error *err)
+{
+    return s->admin != NULL && s->admin->make_shards != NULL ? s->admin->make_shards(s, n, err)
+                                                             : not_offered("shards", err);
 }
 
 bool store_is_lost(struct store *s)

@@ -59,6 +59,7 @@ struct job_row {
                                 publish */
     int64_t crashed;         /* out: when the server last crashed while folding it; 0: never */
     int64_t set_aside;       /* out: since when it is set aside; 0: it is not */
+    int64_t shard;           /* out: the shard that it belongs to; 0 without shards */
     uint64_t seq;            /* of its last record */
     uint64_t first_seq;      /* the oldest record that is left: 1, or the begin of its ending */
 };
@@ -69,7 +70,8 @@ struct store_options {
     unsigned busy_ms;   /* how long a call waits for a locked database */
     size_t cache_bytes; /* page cache of the writer; 0: the default */
     /* Of a database that several gateways share: */
-    const char *gateway;      /* the id of this one; NULL: none */
+    const char *gateway;      /* the id of this one; NULL: none, and all shards are locked */
+    int64_t shard;            /* the one that it writes */
     const atomic_bool *waits; /* while it is true, store_open waits for the gateway that writes
                                  to end; NULL: it does not wait */
 };
@@ -315,6 +317,7 @@ struct thread_row {
     int64_t n_runs;        /* number of runs so far, the last ordinal */
     int64_t is_temporary;  /* deleted with its run, and not in lists */
     int64_t ttl_ms;        /* deleted when it was not changed for so long; 0: never */
+    int64_t shard;         /* out: the shard that it belongs to; 0 without shards */
 };
 
 /* The additional columns of a job that is a run of a thread. */
@@ -491,5 +494,12 @@ MUST_CHECK int store_operation(struct store *s,
                                struct str id,
                                struct str *ret,
                                struct error *err);
+
+enum { STORE_MAX_SHARDS = 64 };
+/* How many shards the database has: shares of the jobs, each written by one gateway at a time.
+ */
+MUST_CHECK int store_shards(struct store *s, int64_t *ret, struct error *err);
+/* Gives a database without jobs this many; ERR_REFUSED. */
+MUST_CHECK int store_make_shards(struct store *s, int64_t n, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* Administration: consistency checks, the identity of the database, and the breadcrumb.
  *
- * The breadcrumb is in shared memory of the machine, named after the identity of the database:
+ * The breadcrumb is in shared memory of the machine, named after the database and the shard:
  * it survives the process but not a reboot, as it should.  A gateway that starts on another
  * machine does not see it. */
 #include "store/breadcrumb.h"
@@ -47,12 +47,14 @@ bool postgres_is_lost(struct store *s)
 
 static int open_page(struct postgres_store *s, struct error *err)
 {
-    char identity[STORE_IDENTITY_BYTES], name[STORE_IDENTITY_BYTES + 16];
+    char identity[STORE_IDENTITY_BYTES], name[STORE_IDENTITY_BYTES + 40];
     int code = postgres_identity(&s->base, identity, err);
 
     if (code != 0)
         return code;
-    (void)snprintf(name, sizeof(name), "/spoolwire-%s", identity);
+    int n = snprintf(name, sizeof(name), "/spoolwire-%s", identity);
+    if (s->shard > 0)
+        (void)snprintf(name + n, sizeof(name) - (size_t)n, "-%lld", (long long)s->shard);
     int fd = shm_open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     /* Allocates the page: writing to a mapped page without disk space raises a signal. */
     int number = fd < 0 ? errno : posix_fallocate(fd, 0, PAGE_BYTES);

@@ -12,6 +12,7 @@ int postgres_note_time(struct store *s, int64_t now, struct error *err)
 
     params_init(&p, s, SQL_TIME_NOTE);
     params_int(&p, now);
+    params_int(&p, postgres_of(s)->shard);
     return write_rows(&p, NULL, err);
 }
 
@@ -37,12 +38,21 @@ int postgres_move_times(struct store *s, int64_t by, int64_t now, struct error *
     for (int id = SQL_MOVE_OPEN_JOBS; code == 0 && id < SQL_MOVE_TOKENS; id++) {
         params_init(&p, s, (enum postgres_statement)id);
         params_int(&p, by);
+        params_int(&p, postgres_of(s)->shard);
         code = write_rows(&p, NULL, err);
     }
-    return code == 0 ? move_tokens(s, by, now, err) : code;
+    return code == 0 && postgres_of(s)->shard == 0 ? move_tokens(s, by, now, err) : code;
 }
 
 int postgres_time_noted(struct store *s, int64_t *ret, struct error *err)
 {
-    return number_get(s, SQL_TIME_NOTED, ret, err);
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    params_init(&p, s, SQL_TIME_NOTED);
+    params_int(&p, postgres_of(s)->shard);
+    int code = not_found(row_get(&p, &r, err), "time", err);
+    if (code == 0)
+        *ret = cell_int(r, 0, 0);
+    return code;
 }

@@ -166,6 +166,8 @@ static int connect_anew(struct postgres_store *s, struct error *err)
         code = shard_lock(s, err);
     if (code == 0)
         code = schema_ready(s, err);
+    if (code == 0 && s->role == STORE_WRITER && s->gateway[0] == '\0')
+        code = shard_lock_rest(s, err);
     if (code == 0 && s->role == STORE_WRITER)
         code = shard_take(s, err);
     if (code == 0 && (PQenterPipelineMode(s->conn) != 1 || statements_send(s) != 0))

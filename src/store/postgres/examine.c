@@ -99,13 +99,19 @@ static void look_at_writer(struct examination *e)
     if (connection_exec(
             e->s,
             "SELECT (SELECT max(epoch) FROM shards), (SELECT count(*) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND classid::int8 = "
-            "hashtext('spoolwire:' || current_schema())::int8 & 4294967295)",
+            "WHERE locktype = 'advisory' AND granted AND classid::int8 = "
+            "hashtext('spoolwire:' || current_schema())::int8 & 4294967295), "
+            "(SELECT count(*) FROM shards)",
             &r, NULL) != 0)
         return; /* the gateway will find out */
-    (void)snprintf(text, sizeof(text), "%s, epoch %.20s",
-                   PQgetvalue(r, 0, 1)[0] != '0' ? "a gateway writes" : "no gateway writes",
-                   PQgetvalue(r, 0, 0));
+    long n = strtol(PQgetvalue(r, 0, 2), NULL, 10);
+    if (n > 1)
+        (void)snprintf(text, sizeof(text), "%.6s of %ld shards have a gateway that writes",
+                       PQgetvalue(r, 0, 1), n);
+    else
+        (void)snprintf(text, sizeof(text), "%s, epoch %.20s",
+                       PQgetvalue(r, 0, 1)[0] != '0' ? "a gateway writes" : "no gateway writes",
+                       PQgetvalue(r, 0, 0));
     PQclear(r);
     good(e, "writer", text);
 }

@@ -9,7 +9,7 @@
 /* In the order of SQL_SELECT_JOBS. */
 void job_row_at(const PGresult *r, int i, struct job_row *row)
 {
-    int n = 7;
+    int n = 8;
 
     row->key = cell_int(r, i, 0);
     row->input = cell_text(r, i, 1);
@@ -18,6 +18,7 @@ void job_row_at(const PGresult *r, int i, struct job_row *row)
     row->producer_seq = cell_int(r, i, 4);
     row->crashed = cell_int(r, i, 5);
     row->set_aside = cell_int(r, i, 6);
+    row->shard = cell_int(r, i, 7);
 #define READ_TEXT(column) row->column = cell_text(r, i, n++);
 #define READ_INT(column)  row->column = cell_int(r, i, n++);
     JOB_FIXED(READ_TEXT, READ_INT)
@@ -102,6 +103,7 @@ int postgres_job_insert(struct store *s, struct job_row *row, struct error *err)
         return code;
     params_init(&p, s, SQL_JOB_INSERT);
     params_int(&p, key);
+    params_int(&p, postgres_of(s)->shard);
     params_int(&p, row->published);
     params_int(&p, (int64_t)row->seq);
     params_int(&p, (int64_t)row->first_seq);
@@ -267,7 +269,11 @@ static int give_all(struct store *s,
 
 int postgres_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)
 {
-    return give_all(s, SQL_OPEN_JOBS, cb, arg, err);
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_OPEN_JOBS);
+    params_int(&p, postgres_of(s)->shard);
+    return jobs_give(&p, cb, arg, err);
 }
 
 int postgres_unpublished_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err)

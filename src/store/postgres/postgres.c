@@ -36,6 +36,8 @@ static const struct store_admin admin = { .check = postgres_check,
                                           .is_lost = postgres_is_lost,
                                           .operation_put = postgres_operation_put,
                                           .operation = postgres_operation,
+                                          .shards = postgres_shards,
+                                          .make_shards = postgres_make_shards,
                                           .breadcrumb = postgres_breadcrumb };
 
 static int open_store(const char *place,
@@ -57,6 +59,7 @@ static int open_store(const char *place,
     s->busy_ms = options->busy_ms;
     chunks_init(&s->chunks);
     s->waits = options->waits;
+    s->shard = options->shard;
     if (options->gateway != NULL)
         (void)snprintf(s->gateway, sizeof(s->gateway), "%s", options->gateway);
     int code = connection_name(s, s->url, err);
@@ -101,7 +104,7 @@ static int send_fence(struct postgres_store *s, struct error *err)
     struct postgres_params p;
 
     params_init(&p, &s->base, SQL_FENCE);
-    params_int(&p, POSTGRES_SHARD);
+    params_int(&p, s->shard);
     params_int(&p, s->epoch);
     params_int(&p, s->turn + 1);
     params_int(&p, postgres_schema_version());
@@ -153,7 +156,7 @@ static int find_turn(struct postgres_store *s,
     PGresult *r = NULL;
 
     params_init(&p, &s->base, SQL_TURN);
-    params_int(&p, POSTGRES_SHARD);
+    params_int(&p, s->shard);
     params_int(&p, epoch);
     int code = rows_get(&p, &r, err);
     if (code == 0)

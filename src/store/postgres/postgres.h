@@ -45,9 +45,6 @@
 /* Keys are reserved in blocks of this size, the increment of the sequence. */
 #define POSTGRES_KEY_BLOCK 1024
 
-/* There is one shard: several gateways on one database are not supported yet. */
-enum { POSTGRES_SHARD = 0 };
-
 /* --- arrays.c: a column of many rows, as one parameter --------------------------------- */
 
 enum array_type { ARRAY_INT8 = 20, ARRAY_BYTEA = 17 }; /* PostgreSQL's OIDs of these types */
@@ -83,7 +80,8 @@ struct postgres_store {
     enum store_role role;
     bool relaxed;             /* commits do not wait for the disk */
     unsigned busy_ms;         /* how long to wait for the lock of our own last session */
-    char gateway[40];         /* the id of this gateway; "": none */
+    char gateway[40];         /* the id of this gateway; "": none, it writes all shards */
+    int64_t shard;            /* the one that it writes */
     const atomic_bool *waits; /* borrowed while it is opened; NULL: do not wait for the lock */
     bool in_transaction;
     bool gathering;                    /* writes are sent without waiting for results */
@@ -121,6 +119,8 @@ POSTGRES_OP(identity)
 POSTGRES_OP(is_lost)
 POSTGRES_OP(operation_put)
 POSTGRES_OP(operation)
+POSTGRES_OP(shards)
+POSTGRES_OP(make_shards)
 POSTGRES_OP(breadcrumb)
 #undef POSTGRES_OP
 
@@ -159,6 +159,8 @@ int connection_exec(struct postgres_store *s,
 int shard_lock(struct postgres_store *s, struct error *err);
 /* Increments the epoch.  ERR_IO when another gateway has done that since. */
 int shard_take(struct postgres_store *s, struct error *err);
+/* For a program that is no gateway: also takes the locks of all other shards; ERR_BUSY. */
+int shard_lock_rest(struct postgres_store *s, struct error *err);
 
 /* --- schema.c -------------------------------------------------------------------- */
 

@@ -74,6 +74,7 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
 
     params_init(&p, s, SQL_WHOLE_JOB);
     params_int(&p, now);
+    params_int(&p, postgres_of(s)->shard);
     int code = find(&p, &job, err);
     if (code != 0 || job.key == 0)
         return code;
@@ -91,6 +92,7 @@ static int forget(struct store *s, int64_t before, size_t *ret_n, struct error *
 
     params_init(&p, s, SQL_EXPIRED_JOB);
     params_int(&p, before);
+    params_int(&p, postgres_of(s)->shard);
     int code = find(&p, &job, err);
     if (code != 0 || job.key == 0)
         return code;
@@ -122,14 +124,17 @@ int postgres_expire(struct store *s,
     size_t n = 0, done = 1;
     int code = 0;
 
+    bool is_first = postgres_of(s)->shard == 0; /* it does what belongs to no shard */
+
     while (code == 0 && n < limit && done > 0) {
         done = 0;
-        code = sweep(s, limit - n, &done, err);
+        if (is_first)
+            code = sweep(s, limit - n, &done, err);
         if (code == 0 && done == 0)
             code = withdraw(s, now, &done, err);
         if (code == 0 && done == 0)
             code = forget(s, now - keep_ms, &done, err);
-        if (code == 0 && done == 0)
+        if (code == 0 && done == 0 && is_first)
             code = expire_items(s, now, limit - n, &done, err);
         n += done;
     }

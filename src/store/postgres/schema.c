@@ -3,8 +3,7 @@
  * Everything is in the first schema of the search path, so that `options=-csearch_path=…` in
  * the URL chooses another one.  The table `spoolwire` marks it as ours, and has the number of
  * steps below that were applied.  All missing steps run in one transaction together with the
- * new version.  The writer runs them while it holds the shard's lock, so no other gateway is
- * working.
+ * new version.  The writer of shard 0 runs them while it holds that shard's lock.
  *
  * A released step is never changed: it was applied to existing databases. */
 #include "store/postgres/postgres.h"
@@ -207,6 +206,12 @@ static int read_version(struct postgres_store *s, long *ret, struct error *err)
     return code;
 }
 
+/* One of the writers does it: that of the first shard. */
+static bool migrates(const struct postgres_store *s)
+{
+    return s->role == STORE_WRITER && s->shard == 0;
+}
+
 static int check_version(struct postgres_store *s, long version, struct error *err)
 {
     if (version < 0)
@@ -221,7 +226,7 @@ static int check_version(struct postgres_store *s, long version, struct error *e
                          "%s was written by a newer spoolwire (schema %ld, this one knows %d): "
                          "use that version, or give another database",
                          s->name, version, VERSION);
-    if (version < VERSION && s->role != STORE_WRITER)
+    if (version < VERSION && !migrates(s))
         return error_set(
             err, version == 0 ? ERR_IO : ERR_REFUSED,
             "%s has no tables of this spoolwire yet (schema %ld, this one has %d): "

@@ -1,7 +1,7 @@
 /* The right to write.
  *
- * A database has shards; there is one, number 0.  Its writer holds the shard's advisory lock
- * for as long as its session lives, and has raised the shard's epoch.  The lock keeps other
+ * A database has shards, usually one, number 0.  A shard's writer holds its advisory lock for
+ * as long as its session lives, and has raised its epoch.  The lock keeps other
  * gateways out.  In addition each transaction checks the epoch (the function fence() in
  * schema.c), because a session, and with it the lock, can be lost without its gateway noticing.
  *
@@ -26,12 +26,16 @@
 enum { KEPT_EPOCHS = 100, PAUSE_MS = 10, PATIENCE_MS = 300, LOOK_MS = 50 };
 
 /* Two numbers: a hash of the schema's name (each database has its own locks), and the shard. */
-#define LOCK_NAME "hashtext('spoolwire:' || current_schema()), 0"
+#define LOCK_CLASS "hashtext('spoolwire:' || current_schema())"
 
 static int try_lock(struct postgres_store *s, bool *ret, struct error *err)
 {
+    char sql[120];
     PGresult *r = NULL;
-    int code = connection_exec(s, "SELECT pg_try_advisory_lock(" LOCK_NAME ")", &r, err);
+
+    (void)snprintf(sql, sizeof(sql), "SELECT pg_try_advisory_lock(" LOCK_CLASS ", %d)",
+                   (int)s->shard);
+    int code = connection_exec(s, sql, &r, err);
 
     if (code == 0)
         *ret = PQgetvalue(r, 0, 0)[0] == 't';
@@ -102,8 +106,11 @@ static void cancel_query(struct postgres_store *s)
 static int wait_for_lock(struct postgres_store *s, bool *ret, struct error *err)
 {
     struct pollfd fd = { .fd = PQsocket(s->conn), .events = POLLIN };
+    char sql[120];
 
-    if (PQsendQuery(s->conn, "SELECT pg_advisory_lock(" LOCK_NAME ")") != 1)
+    (void)snprintf(sql, sizeof(sql), "SELECT pg_advisory_lock(" LOCK_CLASS ", %d)",
+                   (int)s->shard);
+    if (PQsendQuery(s->conn, sql) != 1)
         return postgres_fault(s, NULL, err);
     while (PQisBusy(s->conn) && atomic_load(s->waits)) {
         (void)poll(&fd, 1, LOOK_MS); /* interrupted: it is asked again */
@@ -122,6 +129,15 @@ static int wait_for_lock(struct postgres_store *s, bool *ret, struct error *err)
     return code;
 }
 
+static int refuse_busy(const struct postgres_store *s, struct error *err)
+{
+    return error_set(
+        err, ERR_BUSY,
+        "another gateway writes to the database %s: stop it first, or give another "
+        "database",
+        s->name);
+}
+
 int shard_lock(struct postgres_store *s, struct error *err)
 {
     bool is_ours = false;
@@ -133,12 +149,22 @@ int shard_lock(struct postgres_store *s, struct error *err)
         code = wait_for_lock(s, &is_ours, err);
     if (code != 0)
         return code;
-    if (!is_ours)
-        return error_set(err, ERR_BUSY,
-                         "another gateway writes to the database %s: stop it first, or give "
-                         "another database",
-                         s->name);
-    return remember_session(s, err);
+    return is_ours ? remember_session(s, err) : refuse_busy(s, err);
+}
+
+int shard_lock_rest(struct postgres_store *s, struct error *err)
+{
+    PGresult *r = NULL;
+    int code =
+        connection_exec(s,
+                        "SELECT count(*) FILTER (WHERE NOT pg_try_advisory_lock(" LOCK_CLASS
+                        ", shard::int)) FROM shards WHERE shard > 0",
+                        &r, err);
+
+    if (code == 0 && PQgetvalue(r, 0, 0)[0] != '0')
+        code = refuse_busy(s, err);
+    PQclear(r);
+    return code;
 }
 
 static int raise_epoch(struct postgres_store *s, int64_t *ret, struct error *err)
@@ -151,13 +177,14 @@ static int raise_epoch(struct postgres_store *s, int64_t *ret, struct error *err
     if (s->holder[0] == '\0')
         (void)snprintf(sql, sizeof(sql),
                        "UPDATE shards SET epoch = epoch + 1, holder = gen_random_uuid()::text "
-                       "WHERE shard = %d RETURNING epoch, holder",
-                       POSTGRES_SHARD);
+                       "WHERE shard = %" PRId64 " RETURNING epoch, holder",
+                       s->shard);
     else
         (void)snprintf(sql, sizeof(sql),
-                       "UPDATE shards SET epoch = epoch + 1 WHERE shard = %d AND holder = '%s' "
+                       "UPDATE shards SET epoch = epoch + 1 WHERE shard = %" PRId64
+                       " AND holder = '%s' "
                        "RETURNING epoch, holder",
-                       POSTGRES_SHARD, s->holder);
+                       s->shard, s->holder);
     int code = connection_exec(s, sql, &r, err);
     if (code == 0 && PQntuples(r) == 1) {
         *ret = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
@@ -182,13 +209,63 @@ int shard_take(struct postgres_store *s, struct error *err)
     if (code != 0)
         return code;
     (void)snprintf(sql, sizeof(sql),
-                   "INSERT INTO turns(shard, epoch, turn) VALUES(%d, %" PRId64 ", 0); "
-                   "DELETE FROM turns WHERE shard = %d AND epoch < %" PRId64,
-                   POSTGRES_SHARD, epoch, POSTGRES_SHARD, epoch - KEPT_EPOCHS);
+                   "INSERT INTO turns(shard, epoch, turn) VALUES(%" PRId64 ", %" PRId64 ", 0); "
+                   "DELETE FROM turns WHERE shard = %" PRId64 " AND epoch < %" PRId64,
+                   s->shard, epoch, s->shard, epoch - KEPT_EPOCHS);
     code = connection_exec(s, sql, NULL, err);
     if (code == 0) {
         s->epoch = epoch;
         s->turn = 0;
     }
+    return code;
+}
+
+/* --- how many there are --------------------------------------------------------------- */
+
+int postgres_shards(struct store *s, int64_t *ret, struct error *err)
+{
+    return number_get(s, SQL_SHARDS, ret, err);
+}
+
+/* The index finds the open jobs of an owner in other shards, whose number is limited. */
+int postgres_make_shards(struct store *store, int64_t n, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+    char sql[400];
+    int64_t now = 0;
+    int code = postgres_shards(store, &now, err);
+
+    if (code != 0 || now == n)
+        return code;
+    if (now > 1)
+        return error_set(
+            err, ERR_REFUSED,
+            "the database %s has %lld shards, and their number never changes: give "
+            "another database",
+            s->name, (long long)now);
+    (void)snprintf(
+        sql, sizeof(sql),
+        "INSERT INTO shards(shard, epoch) SELECT n, 0 FROM generate_series(1, %lld) n "
+        "WHERE NOT EXISTS (SELECT 1 FROM jobs) AND NOT EXISTS (SELECT 1 FROM threads)",
+        (long long)n - 1);
+    code = postgres_begin(store, err);
+    if (code != 0)
+        return code;
+    code = run_text(s, sql, NULL, err);
+    if (code == 0)
+        code = run_text(s,
+                        "CREATE INDEX jobs_open_owner ON jobs(owner) WHERE owner IS NOT NULL "
+                        "AND " SQL_IS_OPEN,
+                        NULL, err);
+    if (code == 0)
+        code = postgres_shards(store, &now, err);
+    if (code == 0 && now != n)
+        code = error_set(err, ERR_REFUSED,
+                         "the database %s has jobs or threads, and shards are made before the "
+                         "first one: give another database",
+                         s->name);
+    if (code == 0)
+        return postgres_commit(store, err);
+    postgres_rollback(store);
     return code;
 }

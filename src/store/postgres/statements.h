@@ -16,7 +16,7 @@
  * (store_append). */
 #define SQL_SELECT_JOBS                                                                \
     "SELECT j.key, i.input, coalesce(r.last, j.seq), j.first_seq,"                     \
-    " coalesce(r.batch, j.producer_seq), s.crashed, s.set_aside"                       \
+    " coalesce(r.batch, j.producer_seq), s.crashed, s.set_aside, j.shard"                     \
     SQL_JOB_COLUMNS(SQL_OF_JOB)                                                        \
     " FROM jobs j LEFT JOIN inputs i ON i.job = j.key"                                 \
     " LEFT JOIN suspects s ON s.job = j.key"                                           \
@@ -34,7 +34,7 @@
 
 #define SQL_THREAD_COLUMNS                                                             \
     "key, id, owner, status, metadata, config, interrupts, error, created, updated, "  \
-    "state_updated, n_runs, is_temporary, state, ttl_ms"
+    "state_updated, n_runs, is_temporary, state, ttl_ms, shard"
 #define SQL_SELECT_THREADS "SELECT " SQL_THREAD_COLUMNS " FROM threads "
 #define SQL_LIST_THREADS(order)                                                        \
     SQL_SELECT_THREADS "WHERE is_temporary = 0 AND (?1::bytea IS NULL OR owner = ?1) ORDER BY " order
@@ -102,7 +102,7 @@
     X(JOBS_OF_OWNER, SQL_SELECT_JOBS                                                   \
       "WHERE j.key < ?1 AND j.owner = ?3 AND j.state = coalesce(?4, j.state) "         \
       "AND j.agent = coalesce(?5, j.agent) ORDER BY j.key DESC LIMIT ?2")              \
-    X(OPEN_JOBS, SQL_SELECT_JOBS "WHERE j." SQL_IS_OPEN "ORDER BY j.key")              \
+    X(OPEN_JOBS, SQL_SELECT_JOBS "WHERE j." SQL_IS_OPEN "AND j.shard = ? ORDER BY j.key")              \
     X(UNPUBLISHED_JOBS, SQL_SELECT_JOBS "WHERE j.unpublished ORDER BY j.key")          \
     X(JOBS_SET_ASIDE, SQL_SELECT_JOBS "WHERE s.set_aside > 0 ORDER BY j.key")          \
     X(THREAD_JOBS, SQL_SELECT_JOBS                                                     \
@@ -134,8 +134,8 @@
     X(THREAD_BY_ID, SQL_SELECT_THREADS "WHERE id = ?")                                 \
     X(THREAD_BY_KEY, SQL_SELECT_THREADS "WHERE key = ?")                               \
     X(THREADS_EXPIRED, SQL_SELECT_THREADS                                              \
-      "WHERE ttl_ms > 0 AND updated + ttl_ms <= ? AND status <> 'busy' "               \
-      "ORDER BY updated + ttl_ms LIMIT ?")                                             \
+      "WHERE ttl_ms > 0 AND updated + ttl_ms <= ?1 AND status <> 'busy' "               \
+      "AND shard = ?3 ORDER BY updated + ttl_ms LIMIT ?2")                                             \
     /* In the order of enum thread_order, each descending and ascending. */            \
     X(THREADS_BY_UPDATED_DOWN, SQL_LIST_THREADS("updated DESC, key DESC"))             \
     X(THREADS_BY_UPDATED_UP, SQL_LIST_THREADS("updated, key"))                         \
@@ -179,10 +179,11 @@
       "WHERE last_value + 1024 <= (SELECT max(key) FROM threads)")                     \
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
     X(OPERATION, "SELECT answer FROM operations WHERE id = ?")                         \
+    X(SHARDS, "SELECT count(*) FROM shards")                                           \
     X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
     /* A job's row may be newer than the stored time. */                               \
-    X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock), "                      \
-      "(SELECT max(updated) FROM jobs WHERE " SQL_IS_OPEN "), 0::int8)")
+    X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock WHERE id = ?1), "        \
+      "(SELECT max(updated) FROM jobs WHERE shard = ?1 AND " SQL_IS_OPEN "), 0::int8)")
 
 #define SQL_WRITING(X)                                                                 \
     X(BEGIN, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")                        \
@@ -193,8 +194,8 @@
     /* In the order of enum store_keys. */                                             \
     X(JOB_KEYS, "SELECT nextval('job_keys')")                                          \
     X(THREAD_KEYS, "SELECT nextval('thread_keys')")                                    \
-    X(JOB_INSERT, "INSERT INTO jobs(key, unpublished, seq, first_seq, producer_seq"    \
-      SQL_JOB_COLUMNS(SQL_NAME) ") VALUES(?, ?::int8 >= 0, ?, ?, ?"                    \
+    X(JOB_INSERT, "INSERT INTO jobs(key, shard, unpublished, seq, first_seq, producer_seq"    \
+      SQL_JOB_COLUMNS(SQL_NAME) ") VALUES(?, ?, ?::int8 >= 0, ?, ?, ?"                    \
       SQL_JOB_COLUMNS(SQL_MARK) ") ON CONFLICT DO NOTHING")                            \
     X(INPUT_INSERT, "INSERT INTO inputs(job, input) VALUES(?, ?)")                     \
     X(JOB_UPDATE, "UPDATE jobs SET seq = ?, producer_seq = ?" JOB_INDEXED(SQL_SET, SQL_SET) \
@@ -224,10 +225,10 @@
     X(CHUNK_CUT, "UPDATE records SET stored = ? WHERE job = ? AND last = ?")           \
     /* The two jobs that expired first. */                                             \
     X(WHOLE_JOB, "SELECT key, greatest(2, seq - CASE state WHEN 'succeeded' THEN 0 ELSE 1 END) " \
-      "FROM jobs WHERE " SQL_IS_FINAL "AND first_seq = 1 AND " SQL_KEPT_UNTIL " < ? "  \
+      "FROM jobs WHERE " SQL_IS_FINAL "AND first_seq = 1 AND " SQL_KEPT_UNTIL " < ? AND shard = ? "  \
       "ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                                           \
     X(EXPIRED_JOB, "SELECT key, seq FROM jobs WHERE " SQL_IS_FINAL "AND first_seq > 1 AND " \
-      SQL_KEPT_UNTIL " < ? ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                       \
+      SQL_KEPT_UNTIL " < ? AND shard = ? ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                       \
     X(LEAVING, "SELECT job, upto FROM leavings ORDER BY job LIMIT 1")                  \
     X(LEAVING_DELETE, "DELETE FROM leavings WHERE job = ?")                            \
     X(QUESTION_INSERT, "INSERT INTO questions(job, seq, id, attempt, asked, expires, on_expiry, " \
@@ -291,7 +292,7 @@
       "AND EXISTS (SELECT 1 FROM assistants WHERE id = ?1 AND version = ?2)")          \
     X(ASSISTANT_DELETE, "DELETE FROM assistants WHERE id = ?")                         \
     X(THREAD_INSERT, "INSERT INTO threads(" SQL_THREAD_COLUMNS ") "                    \
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")    \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING") \
     X(THREAD_UPDATE, "UPDATE threads SET status = ?, metadata = ?, config = ?, interrupts = ?, " \
       "error = ?, updated = ?, state_updated = ?, n_runs = ?, ttl_ms = ? WHERE key = ?") \
     X(THREAD_VALUES, "UPDATE threads SET state = ?2, state_updated = ?3, updated = ?3 " \
@@ -299,20 +300,21 @@
     X(THREAD_DELETE, "DELETE FROM threads WHERE key = ?")                              \
     X(RUN_INSERT, "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, modes, subgraphs) " \
       "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")                            \
-    X(TIME_NOTE, "INSERT INTO clock VALUES(0, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \
+    X(TIME_NOTE, "INSERT INTO clock VALUES(?2, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \
     /* clock.c needs these seven in this order. */                                     \
     X(MOVE_OPEN_JOBS, "UPDATE jobs SET updated = updated + ?1, " SQL_MOVED("lease_until") ", " \
       SQL_MOVED("queue_deadline") ", " SQL_MOVED("run_deadline") ", " SQL_MOVED("answer_by") ", " \
       SQL_MOVED("not_before") ", " SQL_MOVED("cancel_requested") ", "                  \
-      SQL_MOVED("pause_requested") " WHERE " SQL_IS_OPEN)                              \
+      SQL_MOVED("pause_requested") " WHERE shard = ?2 AND " SQL_IS_OPEN)                              \
     /* `finished` is shown to people and stays; how long the job is kept after it is changed. */ \
     X(MOVE_FINAL_JOBS, "UPDATE jobs SET expiry_seconds = expiry_seconds + ?1::int8 / 1000 " \
-      "WHERE " SQL_IS_FINAL)                                                           \
+      "WHERE shard = ?2 AND " SQL_IS_FINAL)                                            \
     X(MOVE_QUESTIONS, "UPDATE questions SET asked = asked + ?1, " SQL_MOVED("expires") " " \
-      "WHERE answered = 0")                                                            \
-    X(MOVE_ITEMS, "UPDATE items SET expires = expires + ?1 WHERE expires > 0")         \
-    X(MOVE_SUSPECTS, "UPDATE suspects SET " SQL_MOVED("crashed"))                      \
-    X(MOVE_THREADS, "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0")      \
+      "WHERE answered = 0 AND job IN (SELECT key FROM jobs WHERE shard = ?2)")         \
+    X(MOVE_ITEMS, "UPDATE items SET expires = expires + ?1 WHERE expires > 0 AND ?2::int8 = 0") \
+    X(MOVE_SUSPECTS, "UPDATE suspects SET " SQL_MOVED("crashed")                       \
+      " WHERE job IN (SELECT key FROM jobs WHERE shard = ?2)")                         \
+    X(MOVE_THREADS, "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0 AND shard = ?2")      \
     X(MOVE_TOKENS, "UPDATE tokens SET expires = expires + ?1 WHERE expires > 0 "       \
       "AND created NOT BETWEEN ?2 AND ?3")                                             \
     X(TOKEN_INSERT, "INSERT INTO tokens(" TOKEN_COLUMNS ") "                               \

@@ -30,6 +30,7 @@ int postgres_thread_insert(struct store *s, struct thread_row *row, struct error
     params_int(&p, row->is_temporary);
     params_text(&p, row->values);
     params_int(&p, row->ttl_ms);
+    params_int(&p, postgres_of(s)->shard);
     code = write_row(&p, err);
     if (code == ERR_NOT_FOUND)
         return error_set(err, ERR_REFUSED, "another thread has the id \"%.*s\"",
@@ -129,6 +130,7 @@ struct thread_row thread_row_at(const PGresult *r, int i)
         .is_temporary = cell_int(r, i, 12),
         .values = cell_text(r, i, 13),
         .ttl_ms = cell_int(r, i, 14),
+        .shard = cell_int(r, i, 15),
     };
 }
 
@@ -234,6 +236,7 @@ int postgres_threads_expired(struct store *s,
     params_init(&p, s, SQL_THREADS_EXPIRED);
     params_int(&p, now);
     params_int(&p, (int64_t)limit);
+    params_int(&p, postgres_of(s)->shard);
     return give(&p, cb, arg, err);
 }
 

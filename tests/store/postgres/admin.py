@@ -40,6 +40,21 @@ def a_database_from_its_beginning():
 
 
 @case
+def shards_are_made_while_it_is_empty():
+    url = SERVER.url()
+    contains(run("db", "init", "--shards", "65", "--store", url, want=2), "--shards takes a number from 1 to 64")
+    equal(run("db", "init", "--shards", "4", "--store", url), "ready\n")
+    equal(run("db", "init", "--shards", "4", "--store", url), "ready\n")
+    contains(run("db", "status", "--store", url), "0 of 4 shards have a gateway that writes")
+    contains(run("db", "init", "--shards", "2", "--store", url, want=3), "has 4 shards, and their number never changes")
+    one = SERVER.url()
+    with Appending(one):
+        pass
+    contains(run("db", "init", "--shards", "2", "--store", one, want=3), "shards are made before the first one")
+    contains(run("db", "init", "--shards", "2", "--data", os.path.join(SERVER.folder, "shards.db"), want=3), "does not offer shards")
+
+
+@case
 def beside_a_gateway():
     url = SERVER.url()
     with Server(start=False, agents={"pull": PULL}) as s:
