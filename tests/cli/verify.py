@@ -2,13 +2,13 @@
 
 import json
 import os
-import sqlite3
 import stat
 import subprocess
 import threading
 
+from database import database
 from gateway import CLOSING, OPENING, PROGRAM, PULL, STORY, Server, Worker, again, play, root_end, token, until
-from harness import RECORDINGS, case, cases, check, contains, equal
+from harness import RECORDINGS, case, cases, check, contains, equal, sqlite_only
 from many_jobs import many_jobs
 
 
@@ -58,9 +58,9 @@ def of_an_expired_job_the_ending_is_sound():
             got = verify(s, online=online)
             equal({id: (row["records"], row["problems"]) for id, row in got.items()}, {"done": (1, []), "failed": (2, [])})
         s.terminate()
-        with sqlite3.connect(s.data) as db:
-            db.execute("UPDATE records SET stored = replace(stored, '\"succeeded\"', '\"failed\"')")
-        db.close()
+        db = database(s)
+        last, = db.chunks("done")
+        db.write_chunk("done", last, db.chunk("done", last).replace(b'"succeeded"', b'"failed"'))
         contains(" ".join(verify(s, want=1, online=False)["done"]["problems"]), "it says that the job failed")
 
 
@@ -95,22 +95,17 @@ class Damaged:
         s = self.server
         play(s, job_id="j")
         s.terminate()
-        self.db = sqlite3.connect(s.data)
-        self.runs = self.db.execute("SELECT id, stored FROM records ORDER BY id").fetchall()
-        self.lines = [line for _, stored in self.runs for line in stored.split("\n")]
-        self.key = self.runs[0][0] >> 30
+        self.db = database(s)
+        self.lines = [line for last in self.db.chunks("j") for line in self.db.chunk("j", last).decode().split("\n")]
         return self
 
     def __exit__(self, *e):
-        self.db.close()
         self.server.__exit__(*e)
 
     def store(self, rows):
         """Each of @rows (seq, line) as a run of its own."""
-        self.db.execute("DELETE FROM records")
-        self.db.executemany("INSERT INTO records(id, stored) VALUES (?, ?)",
-                            [(self.key << 30 | seq, line) for seq, line in rows])
-        self.db.commit()
+        self.db.do("DELETE FROM records")
+        self.db.add_chunks("j", [(seq, line.encode()) for seq, line in rows])
 
     def pack(self, n):
         """The records as they were, @n in a run."""
@@ -138,20 +133,16 @@ def damage_to_runs():
     with Damaged() as d:
         d.pack(4)
         equal(verify(d.server, online=False)["j"]["problems"], [], "runs of four records are as good as any")
-        d.db.execute("DELETE FROM records WHERE id = ?", (d.key << 30 | 8,))
-        d.db.commit()
+        d.db.delete_chunk("j", 8)
         equal(d.problems()[0], "record 5: it and all up to 8 are missing")
         d.pack(4)
-        d.db.execute("UPDATE records SET stored = substr(stored, instr(stored, char(10)) + 1) WHERE id = ?", (d.key << 30 | 8,))
-        d.db.commit()
+        d.db.write_chunk("j", 8, d.db.chunk("j", 8).partition(b"\n")[2])
         equal(d.problems()[0], "record 5: it is missing")
         d.pack(4)
-        d.db.execute("INSERT INTO records(id, stored) VALUES (?, ?)", (d.key << 30 | 6, "\n".join(d.lines[4:6])))
-        d.db.commit()
+        d.db.add_chunks("j", [(6, "\n".join(d.lines[4:6]).encode())])
         check("record 5: it is there twice" in d.problems(), d.problems())
         d.pack(4)
-        d.db.execute("UPDATE records SET stored = ? WHERE id = ?", ("{}\n" * 50, d.key << 30 | 8))
-        d.db.commit()
+        d.db.write_chunk("j", 8, b"{}\n" * 50)
         contains(d.problems()[0], "missing")
 
 
@@ -182,8 +173,7 @@ def two_endings():
         equal(end["kind"], "job.end")
         second = d.lines[-1].replace(f'"seq":{n},', f'"seq":{n + 1},', 1)
         d.store(d.all() + [(n + 1, second)])
-        d.db.execute("UPDATE jobs SET seq = ?", (n + 1,))
-        d.db.commit()
+        d.db.do(f"UPDATE jobs SET seq = {n + 1}")
         problems = d.problems()
         check(f"record {n + 1}: it comes after the job's end, which is record {n}" in problems, problems)
         check("the job ends 2 times" in problems, problems)
@@ -233,20 +223,18 @@ def an_altered_record(how):
 @case
 def a_state_that_the_records_do_not_have():
     with Damaged() as d:
-        d.db.execute("UPDATE jobs SET state = 'running'")
-        d.db.commit()
+        d.db.do("UPDATE jobs SET state = 'running'")
         contains(" ".join(d.problems()), "the job ends here, but it is running")
 
 
 @case
+@sqlite_only("bytes of its file")
 def verifying_writes_nothing():
     with Damaged() as d:
-        d.db.close()
         os.chmod(d.server.data, 0o400)
         before = open(d.server.data, "rb").read()
         verify(d.server, online=False)
         equal(open(d.server.data, "rb").read(), before)
-        d.db = sqlite3.connect(":memory:")
 
 
 @case
@@ -283,6 +271,7 @@ def no_such_database():
 
 
 @case
+@sqlite_only("bytes of its file")
 def check_and_stats():
     with Server(agents=AGENTS) as s:
         play(s, job_id="j")
@@ -303,6 +292,7 @@ def check_and_stats():
 
 
 @case
+@sqlite_only("backup and vacuum are not offered on PostgreSQL")
 def a_backup_while_the_server_writes():
     with Server(agents=AGENTS) as s:
         for i in range(5):
@@ -337,6 +327,7 @@ def a_backup_while_the_server_writes():
 
 
 @case
+@sqlite_only("backup and vacuum are not offered on PostgreSQL")
 def the_settings_say_where_it_is():
     with Server(agents=AGENTS) as s:
         play(s, job_id="j")
@@ -354,6 +345,7 @@ def the_settings_say_where_it_is():
 
 
 @case
+@sqlite_only("the form of its URL")
 def a_database_is_named_by_its_url():
     with Server(start=False, agents=AGENTS) as s:
         path, s.data = s.data, f"sqlite:{s.data}"
@@ -372,6 +364,7 @@ def a_database_is_named_by_its_url():
 
 
 @case
+@sqlite_only("backup and vacuum are not offered on PostgreSQL")
 def vacuum_needs_the_server_to_be_stopped():
     with Server(agents=AGENTS) as s:
         for i in range(20):
@@ -379,11 +372,8 @@ def vacuum_needs_the_server_to_be_stopped():
         _, err = run("db", "vacuum", "--data", s.data, want=3)
         contains(err, "in use by another server")
         s.terminate()
-        db = sqlite3.connect(s.data)
-        db.execute("DELETE FROM records WHERE id >> 30 > 2")
-        db.execute("DELETE FROM jobs WHERE key > 2")
-        db.commit()
-        db.close()
+        database(s).do("DELETE FROM records WHERE id >> 30 > 2")
+        database(s).do("DELETE FROM jobs WHERE key > 2")
         before = os.path.getsize(s.data)
         run("db", "vacuum", "--data", s.data)
         check(os.path.getsize(s.data) < before / 2, (before, os.path.getsize(s.data)))

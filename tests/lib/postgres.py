@@ -6,7 +6,7 @@
 PostgreSQL refuses to run as root, so root starts it as the user `postgres` or `nobody`.
 
 With TEST_STORE=postgres in the environment, suites that start a gateway give it a database of
-such a server (place(), called by lib/gateway.py).
+such a server (place(), called by lib/gateway.py and lib/server.js).  A run of a suite has one server.
 """
 
 import atexit
@@ -18,6 +18,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -50,9 +51,14 @@ def free_port():
 
 
 class Postgres:
-    """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf."""
+    """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf.  @running: port and folder of one
+    that another process has started."""
 
-    def __init__(self, durable=False, settings=()):
+    def __init__(self, durable=False, settings=(), running=None):
+        if running is not None:
+            port, self.folder = running.split(":", 1)
+            self.port, self.user, self.n = int(port), _user(), 1
+            return
         self.folder = tempfile.mkdtemp(prefix="spoolwire-pg-", dir=PROGRAMS.root + tempfile.gettempdir())
         self.data = os.path.join(self.folder, "data")
         self.port = free_port()
@@ -107,8 +113,16 @@ class Postgres:
 
     def sql(self, text, name="postgres"):
         """What psql prints for a superuser, a line for each row, columns behind a bar."""
-        return self._run("psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
-                         "-U", "admin", "-d", f"dbname={name} options='-csearch_path=spoolwire,public'", "-c", text).strip()
+        return self._run("psql", *self._psql(name), "-c", text).strip()
+
+    def psql(self, name):
+        """The command of a psql that reads what to do from its input, and the options of its Popen()."""
+        command, options = PROGRAMS.command("psql", self._psql(name), self.user)
+        return command, {**options, "cwd": self.folder}
+
+    def _psql(self, name):
+        return ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-p", str(self.port),
+                "-U", "admin", "-d", f"dbname={name} options='-csearch_path=spoolwire,public'"]
 
     @contextlib.contextmanager
     def hba(self, *lines):
@@ -136,22 +150,53 @@ class Postgres:
 
 # --- for suites that run on either store -------------------------------------------------
 
+RUNNING = "TEST_POSTGRES_RUNNING"  # folder and port of a server that a parent process has started
 
 _starting = threading.Lock()  # cases run side by side, and share one server
 
 
 @functools.cache
 def _shared():
+    if RUNNING in os.environ:
+        return Postgres(running=os.environ[RUNNING])
     server = Postgres()
     atexit.register(server.__exit__)
     server.url()
     return server
 
 
-def place(folder):
-    """The URL of the database that belongs to @folder: the same each time."""
+def shared():
+    """The server of this run: the one that a parent process has started, or one that ends with this process."""
     with _starting:
-        server = _shared()
-    schema = "g" + hashlib.sha256(folder.encode()).hexdigest()[:16]
+        return _shared()
+
+
+def schema_of(key):
+    return "g" + hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def place(key):
+    """The URL of the database that belongs to @key (the folder of a test server, usually): the same each time.  It is a schema
+    of its own, which is made faster than a database; gateways in different schemas know nothing of each other."""
+    server = shared()
+    schema = schema_of(key)
     server.sql(f"SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS {schema} AUTHORIZATION spoolwire", "t1")
     return server.url(name="t1", options=f"?options=-csearch_path%3D{schema}")
+
+
+def main():
+    """    postgres.py run COMMAND...    runs a command whose processes share a server
+           postgres.py place KEY         prints the URL that belongs to KEY there"""
+    if sys.argv[1:2] == ["run"] and len(sys.argv) > 2:
+        with Postgres() as server:
+            server.url()
+            done = subprocess.run(sys.argv[2:], env={**os.environ, RUNNING: f"{server.port}:{server.folder}"})
+        sys.exit(done.returncode)
+    if sys.argv[1:2] == ["place"] and len(sys.argv) == 3 and RUNNING in os.environ:
+        print(place(sys.argv[2]))
+        return
+    sys.exit(main.__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 // Starts a server for a test, and waits with a deadline.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -82,11 +82,24 @@ export async function kill(child, signal = 'SIGKILL') {
     await child.ended;
 }
 
+// With TEST_STORE=postgres the URL of a database that belongs to this file or folder: the same each time.
+function place(file) {
+    const script = path.join(import.meta.dirname, 'postgres.py');
+    return execFileSync('python3', ['-B', script, 'place', file], { encoding: 'utf8' }).trim();
+}
+
 export class Server {
     // `words` begin with the command: ['serve', '--config', …] or ['dev'].
     constructor(words, { cwd } = {}) {
+        const at = words.indexOf('--data') + 1;
+
         this.words = words;
         this.cwd = cwd;
+        this.data = at > 0 ? words[at] : undefined;
+        if (process.env.TEST_STORE === 'postgres') {
+            this.data = place(path.resolve(cwd ?? '.', this.data ?? '.spoolwire'));
+            this.words = at > 0 ? words.with(at, this.data) : [...words, '--data', this.data];
+        }
     }
 
     async start() {

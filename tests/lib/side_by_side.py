@@ -45,5 +45,4 @@ def main():
             print(f"FAIL {names[done]}{note}", flush=True)
             for line in why.splitlines():
                 print("     " + line, flush=True)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed != 0)
+    harness.report(passed, failed)

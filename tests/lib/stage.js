@@ -14,7 +14,6 @@ export class Stage extends Server {
         fs.writeFileSync(config, 'agents:\n  pull: {pull: true, lease: 10m, description: Played by the test}\n' + agents);
         super(['serve', '--config', config, '--data', data, '--shutdown-window', '1s', ...flags]);
         this.folder = folder;
-        this.data = data;
     }
 
     async close() {

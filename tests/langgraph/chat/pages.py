@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 import threading
 
+import postgres
 from gateway import WAIT, fixed_port, until
-from harness import PROGRAM, check
+from harness import ON_POSTGRES, PROGRAM, check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
@@ -88,7 +89,8 @@ class Dev:
         env = {k: v for k, v in os.environ.items() if not k.startswith("SPOOLWIRE_")}
         env["PATH"] = f"{os.path.dirname(node())}:{env['PATH']}"
         self.log = open(os.path.join(self.folder, "log"), "ab")
-        self.process = subprocess.Popen([PROGRAM, "dev", "--listen", f"127.0.0.1:{self.port}"], cwd=self.folder,
+        where = ["--data", postgres.place(self.folder)] if ON_POSTGRES else []
+        self.process = subprocess.Popen([PROGRAM, "dev", "--listen", f"127.0.0.1:{self.port}", *where], cwd=self.folder,
                                         env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log)
         line = self.process.stdout.readline().decode()
         check(re.search(re.escape(self.url), line), f"it does not start: {line!r} {self.said()[-1000:]}")

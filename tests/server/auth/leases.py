@@ -5,8 +5,9 @@ import re
 import sqlite3
 
 from callers import Caller, Locked, id_of, same_but_for
+from database import database
 from gateway import PULL, STORY, Server, Stream, Worker, until
-from harness import case, cases, check, equal
+from harness import case, cases, check, equal, sqlite_only
 
 FORM = re.compile(r"(\d+)\.(\d+)\.([0-9a-f]{32})")
 AX = {"ax": PULL, "pull": PULL}
@@ -209,9 +210,7 @@ def a_request_id_is_its_tokens_own():
         for c, lease in zip(callers, leases):
             equal(Worker(c).lease(request_id="arq:pull:0").token, lease.token)
         # The server's own names are never a caller's.
-        with sqlite3.connect(s.data) as db:
-            equal([row[0] for row in db.execute("SELECT request_id FROM jobs ORDER BY key")],
-                  [f"{id_of(c.token)}:arq:pull:0" for c in callers])
+        equal(database(s).column("jobs", "request_id"), [f"{id_of(c.token)}:arq:pull:0" for c in callers])
 
 
 def downgrade(path, holder):
@@ -225,6 +224,7 @@ def downgrade(path, holder):
 
 
 @case
+@sqlite_only("a schema that PostgreSQL never had")
 def processes_of_the_version_before_are_lost_at_no_cost():
     """Also when it was killed, and could hand nothing back."""
     with Server(agents={"e": dict(TELLTALE, attempts=1)}) as s:
@@ -240,6 +240,7 @@ def processes_of_the_version_before_are_lost_at_no_cost():
 
 
 @cases(["locked", "open"])
+@sqlite_only("a schema that PostgreSQL never had")
 def leases_of_the_version_before_are_lost_at_no_cost(how):
     make = Locked if how == "locked" else Server
     with make(agents={"pull": dict(PULL, attempts=1)}) as s:

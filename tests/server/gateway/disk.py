@@ -5,13 +5,13 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import tempfile
 import time
 
+from database import database
 from gateway import OPENING, PULL, Server, Worker, at_once, play, seq, token, until
-from harness import DIALECTS, case, cases, check, contains, equal
+from harness import DIALECTS, case, cases, check, contains, equal, sqlite_only
 from processes import sh
 
 
@@ -77,6 +77,7 @@ def until_full(disk, server, lease):
 
 
 @case
+@sqlite_only("the disk of PostgreSQL is the concern of its own suite")
 def a_full_disk_is_503_and_goes_on_by_itself():
     with SmallDisk() as disk, disk.server({"pull": dict(PULL, lease="5m")}) as s:
         s.submit(job_id="j")
@@ -114,6 +115,7 @@ def a_full_disk_is_503_and_goes_on_by_itself():
 
 
 @case
+@sqlite_only("the disk of PostgreSQL is the concern of its own suite")
 def a_full_disk_is_no_silence_of_the_workers():
     """Nothing can be stored of them; when there is room again, nobody has lost a job by that."""
     agents = {"pull": dict(PULL, lease="4s"), "sh": sh("read order; until [ -e go ]; do sleep 0.05; done\n", lease="4s")}
@@ -158,18 +160,23 @@ def a_server_that_stood_still_takes_no_jobs_away():
         equal(j["error"], "worker lost: its lease ran out", "silence counts again from then on")
 
 
-def scribble(s, job, sql):
-    with contextlib.closing(sqlite3.connect(s.data)) as db, db:
-        key, = db.execute("select key from jobs where id = ?", (job,)).fetchone()
-        equal(db.execute(sql, (key,)).rowcount, 1)
+def third(db, job):
+    """The chunk with the third record."""
+    return min(last for last in db.chunks(job) if last >= 3)
 
 
-OF_THE_THIRD = "where id = (select min(id) from records where id >= (? << 30) + 3)"
-DAMAGE = {"nonsense": f"update records set stored = 'nonsense' {OF_THE_THIRD}",
-          "missing": f"delete from records {OF_THE_THIRD}",
-          "another one's": f"update records set stored = replace(stored, '\"seq\":3,', '\"seq\":9,') {OF_THE_THIRD}",
-          "the first": "update records set stored = '[]' where id = (? << 30) + 1",
-          "the last": "delete from records where id = (? << 30) + 4"}
+def number_nine(db, job):
+    last = third(db, job)
+    before = db.chunk(job, last)
+    contains(before, b'"seq":3,')
+    db.write_chunk(job, last, before.replace(b'"seq":3,', b'"seq":9,'))
+
+
+DAMAGE = {"nonsense": lambda db, job: db.write_chunk(job, third(db, job), b"nonsense"),
+          "missing": lambda db, job: db.delete_chunk(job, third(db, job)),
+          "another one's": number_nine,
+          "the first": lambda db, job: db.write_chunk(job, 1, b"[]"),
+          "the last": lambda db, job: db.delete_chunk(job, 4)}
 
 
 @cases(DAMAGE)
@@ -182,7 +189,7 @@ def a_damaged_record_ends_its_job_and_no_other(name):
             lease.send(*OPENING)
         s.terminate()
         for lease in leases:
-            scribble(s, lease.job, DAMAGE[name])
+            DAMAGE[name](database(s), lease.job)
         s.start()
         equal(s.post("/v1/jobs/cancelled/cancel").status, 200)
         equal(s.request("DELETE", "/v1/jobs/deleted").status, 204)
@@ -220,12 +227,6 @@ def ending(raw):
     return raw[-1].json["status"] if raw[-1].json["kind"] == "job.end" else None
 
 
-def stored_rows(s, job, where=""):
-    with contextlib.closing(sqlite3.connect(s.data)) as db:
-        key, = db.execute("select key from jobs where id = ?", (job,)).fetchone()
-        return [id for id, in db.execute(f"select id from records where id >= ? << 30 and id < (? + 1) << 30 {where} order by id", (key, key))]
-
-
 # Edge case 34.
 @cases(["in the middle", "at the end", "all"])
 def readers_of_a_damaged_job_get_what_there_is_and_stop(where):
@@ -239,11 +240,12 @@ def readers_of_a_damaged_job_get_what_there_is_and_stop(where):
         lease.finish("failure", error="enough")
         whole = s.read("j")
         s.terminate()
-        rows = stored_rows(s, "j")
+        db = database(s)
+        rows = db.chunks("j")
         check(len(rows) > 10, "one row would be all of it")
         lost = {"in the middle": rows[12:13], "at the end": rows[-1:], "all": rows}[where]
-        with contextlib.closing(sqlite3.connect(s.data)) as db, db:
-            db.executemany("update records set stored = 'nonsense' where id = ?", [(id,) for id in lost])
+        for last in lost:
+            db.write_chunk("j", last, b"nonsense")
         s.start()
         with s.stream("j") as st:
             st.rest()
@@ -287,6 +289,7 @@ class InFolder(Server):
 
 
 @cases(LOST)
+@sqlite_only("its files are deleted or moved")
 def a_database_that_is_gone_takes_nothing_more(how):
     """What would be lost is not acknowledged, and it is said what has happened, also without a request."""
     with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
@@ -312,6 +315,7 @@ def a_database_that_is_gone_takes_nothing_more(how):
 
 
 @cases({n: LOST[n] for n in ("moved", "folder renamed")})
+@sqlite_only("its files are deleted or moved")
 def a_database_that_comes_back_goes_on(how):
     with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
         s.submit(job_id="j")
@@ -330,6 +334,7 @@ def a_database_that_comes_back_goes_on(how):
 
 
 @case
+@sqlite_only("its files are deleted or moved")
 def a_deleted_database_is_found_in_proc():
     """As the runbook says."""
     with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
@@ -353,6 +358,7 @@ def a_deleted_database_is_found_in_proc():
 
 
 @cases({n: LOST[n] for n in ("WAL deleted", "SHM deleted")})
+@sqlite_only("its files are deleted or moved")
 def what_was_in_a_lost_wal_is_saved(how):
     with InFolder(agents={"pull": dict(PULL, lease="10m")}) as s:
         s.submit(job_id="j")

@@ -9,7 +9,7 @@ import time
 
 from gateway import (CLOSING, OPENING, PROGRAM, PULL, STORY, WAIT, Server, Worker, alive, at_once, fixed_port,
                      interrupt, root_start, running, seq, token, until, with_ids)
-from harness import DIALECTS, case, cases, check, contains, equal
+from harness import DIALECTS, case, cases, check, contains, equal, sqlite_only
 from processes import pids, say, sh
 
 ENDS = {"SIGTERM": Server.terminate, "kill -9": Server.kill}
@@ -310,6 +310,7 @@ def refused(*args, cwd=None):
 
 
 @case
+@sqlite_only("its file has one server; PostgreSQL has several gateways")
 def a_second_server_on_the_same_file_is_refused():
     with Server(agents={"pull": PULL}) as s:
         s.submit(job_id="j")
@@ -325,6 +326,7 @@ def a_second_server_on_the_same_file_is_refused():
 
 
 @case
+@sqlite_only("the mode of its files")
 def the_file_is_private():
     with Server(agents={"pull": PULL}) as s:
         s.submit()
@@ -335,6 +337,7 @@ def the_file_is_private():
 
 
 @case
+@sqlite_only("its file")
 def files_that_cannot_be_used():
     with Server(start=False) as s:
         for name, content in (("text.db", b"this is no database " * 100), ("half.db", b"SQLite format 3\0" + b"\xff" * 2000)):

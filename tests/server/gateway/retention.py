@@ -1,10 +1,9 @@
 """What is kept of a finished job, and for how long: its events until it expires, its ending for a
 while longer, and nothing of it is ever told as if it were all."""
 
-import contextlib
 import json
-import sqlite3
 
+from database import database
 from gateway import (CLOSING, OPENING, PULL, STORY, Server, Stream, Worker, play, seq, token, until, with_ids, unmarked)
 from harness import DIALECTS, case, cases, check, equal
 
@@ -150,11 +149,6 @@ def the_ending_goes_too_in_the_end():
         equal(s.submit(job_id="success"), "success", "its id is free again")
 
 
-def rows_in(s):
-    with contextlib.closing(sqlite3.connect(f"file:{s.data}?mode=ro", uri=True)) as db:
-        return db.execute("select count(*) from records").fetchone()[0]
-
-
 LONG = 20000
 
 
@@ -190,15 +184,15 @@ def a_reader_whom_retention_overtakes_is_told():
 
 
 @case
-def what_is_gone_is_gone_from_the_file():
+def what_is_gone_is_gone_from_the_database():
     """Of an expired job and of a deleted one."""
     with Server("--durability", "relaxed", agents={"pull": PULL}) as s:
         start_long(s, "deleted").finish()
         lease = start_long(s, "expired", expiry_seconds=1)
-        check(rows_in(s) > 1000)
+        check(database(s).count_chunks() > 1000)
         lease.finish()
         equal(s.request("DELETE", "/v1/jobs/deleted").status, 204)
         equal(s.get("/v1/jobs/deleted").status, 404, "out of sight at once")
         until_expired(s, "expired")
-        until("only the ending of one is left", lambda: rows_in(s) == 1, SOON)
+        until("only the ending of one is left", lambda: database(s).count_chunks() == 1, SOON)
         equal(len(s.read(play(s))), 13)

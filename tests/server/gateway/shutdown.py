@@ -4,8 +4,8 @@ import contextlib
 import os
 import signal
 import socket
-import sqlite3
 
+from database import database
 from gateway import OPENING, PULL, STORY, Server, Stream, Worker, alive, request_bytes, token, until
 from harness import BEATING, DIALECTS, case, cases, check, contains, equal
 from processes import pids, sh
@@ -201,14 +201,12 @@ def a_lease_on_its_way_at_the_end_costs_no_attempt():
     """Nobody can take the job any more: it is not given, or handed back.  Its only attempt is still there."""
     with Server(agents={"pull": dict(PULL, attempts=1, lease="2s")}) as s:
         s.submit(job_id="j")
-        with contextlib.closing(sqlite3.connect(s.data, isolation_level=None)) as db, \
-                contextlib.closing(socket.create_connection(("127.0.0.1", s.port))) as worker:
-            db.execute("BEGIN IMMEDIATE")  # the journal's next turn waits
-            worker.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "wait": 30}))
-            until("it was read", lambda: unread(s, worker) == 0)
-            going(s)
-            until("nobody listens", lambda: not listens(s))
-            db.execute("ROLLBACK")
+        with contextlib.closing(socket.create_connection(("127.0.0.1", s.port))) as worker:
+            with database(s).locked():  # the journal's next turn waits
+                worker.sendall(request_bytes(s, "POST", "/v1/worker/lease", {"agents": ["pull"], "wait": 30}))
+                until("it was read", lambda: unread(s, worker) == 0)
+                going(s)
+                until("nobody listens", lambda: not listens(s))
             equal(s.wait(), 0, s.err()[-3000:])
         s.start()
         equal((s.state("j"), s.job("j")["attempt"]), ("queued", 0))
