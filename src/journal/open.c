@@ -64,6 +64,7 @@ void journal_forget(struct journal *j)
     j->opt.events.queued = NULL; /* nobody shall come for the next one */
     while (j->n_all > 0)
         active_job_remove(j->all[j->n_all - 1]);
+    j->touched = NULL; /* the next run of a thread was, when the one before it was removed */
     j->opt.events = events;
     call_cache_clear(&j->kept);
     known_clear(&j->known);
