@@ -35,6 +35,8 @@ void journal_request_hand_back(struct journal_request *req)
 
     if (req->op != JOURNAL_LEASE)
         return;
+    req->operation = STR_NONE; /* that was the question for work */
+    req->is_repeat = false;
     req->op = str_absent(call) ? JOURNAL_RETURN : JOURNAL_ANSWER_CALL;
     if (!str_absent(call)) {
         req->answer = (struct answer_request){ .id = call, .number = number };
