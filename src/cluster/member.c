@@ -32,6 +32,7 @@ struct cluster_member {
     size_t n_shown;
     /* The thread's: */
     struct peers peers;
+    int64_t next_beat;
     struct hint_listener listener;
 };
 
@@ -140,23 +141,26 @@ static void on_hint(void *arg, struct str text)
     hints_take(&m->listener, text);
 }
 
+void member_step(struct cluster_member *m)
+{
+    int64_t now = clock_monotonic_ms();
+
+    if (now >= m->next_beat || m->listener.has_moved || atomic_exchange(&m->looks, false)) {
+        beat(m);
+        m->next_beat = now + BEAT_MS;
+        if (!journal_is_open(m->opt.journal))
+            m->listener.queued(m->listener.arg, STR_NONE); /* a hint may be lost */
+    }
+    hints_send(m->hints, m->gateways);
+    gateways_wait(m->gateways, m->next_beat - clock_monotonic_ms(), on_hint, m);
+}
+
 static void *be_member(void *arg)
 {
     struct cluster_member *m = arg;
-    int64_t next = 0;
 
-    while (!atomic_load(&m->is_stopping)) {
-        int64_t now = clock_monotonic_ms();
-
-        if (now >= next || m->listener.has_moved || atomic_exchange(&m->looks, false)) {
-            beat(m);
-            next = now + BEAT_MS;
-            if (!journal_is_open(m->opt.journal))
-                m->listener.queued(m->listener.arg, STR_NONE); /* a hint may be lost */
-        }
-        hints_send(m->hints, m->gateways);
-        gateways_wait(m->gateways, next - clock_monotonic_ms(), on_hint, m);
-    }
+    while (!atomic_load(&m->is_stopping))
+        member_step(m);
     hints_send(m->hints, m->gateways);
     return NULL;
 }
@@ -242,6 +246,7 @@ void member_set_writer(struct cluster_member *m, bool is_writer)
     link_set_writer(m->opt.link, is_writer ? NULL : "");
     (void)pthread_mutex_unlock(&m->lock);
     atomic_store(&m->opt.notifier->is_complete, is_writer);
+    hub_shared_missed(m->opt.hub); /* the last hints of the writer before may be lost */
     atomic_store(&m->n_told, 0);
     atomic_store(&m->looks, true);
     if (is_writer)

@@ -28,6 +28,9 @@ MUST_CHECK int member_new(const struct member_options *options,
                           struct cluster_member **ret,
                           struct error *err);
 MUST_CHECK int member_start(struct cluster_member *m, struct error *err);
+/* What the thread does again and again: beats when it is time, sends hints, and waits for those
+ * of others.  For a simulator, which has no thread. */
+void member_step(struct cluster_member *m);
 /* Ends the thread, and removes this gateway from the list. */
 void member_stop(struct cluster_member *m);
 void member_free(struct cluster_member *m);
