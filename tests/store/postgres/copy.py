@@ -1,8 +1,10 @@
 """`spoolwire db copy`, from SQLite to PostgreSQL and back: leases, tokens and cursors stay valid."""
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -126,3 +128,44 @@ def killed_in_the_middle(where):
         p.communicate()
     equal(copy(source, target)["jobs"], 3)
     equal(driver("verify", target)[1], driver("verify", source)[1])
+
+
+# What a trigger in the target does with a row that is copied: the table, when, and the body.
+CHANGES = {"a changed text": ("inputs", "BEFORE", "NEW.input := NEW.input || ' '; RETURN NEW;"),
+           "a changed number": ("jobs", "BEFORE", "NEW.updated := NEW.updated + 1; RETURN NEW;"),
+           "an empty text for NULL": ("jobs", "BEFORE", "NEW.error := coalesce(NEW.error, ''); RETURN NEW;"),
+           "a changed byte of a record": ("records", "BEFORE", "NEW.stored := set_byte(NEW.stored, 0, 0); RETURN NEW;"),
+           "a row that is missing": ("records", "BEFORE", "IF NEW.last = 1 THEN RETURN NULL; END IF; RETURN NEW;"),
+           "two columns that change places": ("items", "BEFORE", "saved := NEW.key; NEW.key := NEW.namespace; NEW.namespace := saved; RETURN NEW;"),
+           "a row too many": ("questions", "AFTER", "INSERT INTO leavings VALUES (1000, 1) ON CONFLICT DO NOTHING; RETURN NULL;")}
+
+
+@cases(CHANGES)
+def a_copy_that_differs_is_told(how):
+    """Somebody writes to the target meanwhile: here, triggers that change what is copied."""
+    source, target = os.path.join(SERVER.folder, "differs.db"), SERVER.url()
+    if not os.path.exists(source):
+        with Gateway(source) as s:
+            fill(s)
+    subprocess.run([PROGRAM, "db", "init", "--store", target], stdout=subprocess.DEVNULL, check=True, timeout=SECONDS)
+    table, when, body = CHANGES[how]
+    SERVER.sql(f"CREATE FUNCTION tamper() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE saved bytea; BEGIN {body} END $$;"
+               f"CREATE TRIGGER tamper {when} INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION tamper()", name_of(target))
+    differs = "leavings" if when == "AFTER" else table
+    contains(copy(source, target, want=3), f"the table {differs} of the copy differs from the original", "do not use the copy")
+    contains(copy(source, target, want=3), "the target is not empty")
+
+
+@case
+def a_copy_to_sqlite_that_differs_is_told():
+    source, target = (os.path.join(SERVER.folder, name) for name in ("source.db", "target.db"))
+    with Gateway(source) as s:
+        fill(s)
+    with Gateway(target):
+        pass
+    with contextlib.closing(sqlite3.connect(target)) as db, db:
+        db.execute("DELETE FROM secrets")  # made by the start; the target must be empty
+        db.execute("DELETE FROM clock")
+        db.execute("DELETE FROM token_changes")
+        db.execute("CREATE TRIGGER tamper AFTER INSERT ON inputs BEGIN UPDATE inputs SET input = input || ' ' WHERE job = NEW.job; END")
+    contains(copy(source, target, want=3), "the table inputs of the copy differs from the original")
