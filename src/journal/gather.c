@@ -1,7 +1,7 @@
 /* See gather.h.  Adding a write to the batch also updates the known row. */
 #include "journal/active_job.h"
 
-enum { KEY_BLOCK = 256 }; /* keys that are reserved at a time */
+enum { KEY_BLOCK = 256 }; /* keys that are reserved at a time, if a store is asked for each */
 
 int journal_flush(struct journal *j)
 {
@@ -22,7 +22,8 @@ int journal_flush(struct journal *j)
 static int take_keys(struct journal *j, enum store_keys kind)
 {
     struct key_block *block = &j->keys[kind];
-    size_t n = j->wanted.n_new[kind] + KEY_BLOCK;
+    /* A store that is remote reserves blocks itself. */
+    size_t n = j->wanted.n_new[kind] + (store_is_remote(j->opt.store) ? 0 : KEY_BLOCK);
     int64_t first = 0;
 
     if (j->wanted.n_new[kind] <= block->left)
@@ -43,6 +44,12 @@ int gather_take_keys(struct journal *j)
     for (int kind = 0; kind < STORE_KEYS_MAX && err == 0; kind++)
         err = take_keys(j, (enum store_keys)kind);
     return err;
+}
+
+void gather_drop_keys(struct journal *j)
+{
+    if (store_is_remote(j->opt.store))
+        j->keys[STORE_JOB_KEYS] = (struct key_block){ 0 };
 }
 
 static int new_key(struct journal *j, enum store_keys kind, int64_t *ret)

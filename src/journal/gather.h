@@ -20,6 +20,9 @@ struct journal;
 int journal_flush(struct journal *j);
 /* Before the turn: reserves keys for the rows that it may create. */
 int gather_take_keys(struct journal *j);
+/* After a failed turn and after store_expire(): job keys of a remote store are no longer valid.
+ */
+void gather_drop_keys(struct journal *j);
 
 /* Each adds a write to the batch and updates the known rows.  The texts of new jobs and runs
  * are borrowed until the end of the turn. */

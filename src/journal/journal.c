@@ -288,6 +288,7 @@ static void tell_stuck(struct journal *j, bool failed)
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
     tell_stuck(j, true);
+    gather_drop_keys(j);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* A bad value stays refused; any other answer may depend on what was not stored. */
         if (req->code != ERR_TYPE)

@@ -134,6 +134,7 @@ void journal_expire(struct journal *j)
     if (j->now < j->next_expire)
         return;
     j->next_expire = j->now + EXPIRE_EVERY_MS;
+    gather_drop_keys(j);
     if (store_begin(j->opt.store, &err) != 0)
         return;
     if (store_expire(j->opt.store, j->now, j->opt.history_ms, EXPIRE_ROWS, &n, &err) != 0) {

@@ -118,7 +118,8 @@ void store_rollback(struct store *s);
 
 enum store_keys { STORE_JOB_KEYS, STORE_THREAD_KEYS, STORE_KEYS_MAX };
 /* Reserves @n keys for new rows: *@ret_first and the following ones.  They are not given out
- * again while the store is open, used or not.  Needs no transaction. */
+ * again while the store is open, used or not.  Needs no transaction.  If the store is remote,
+ * keys of jobs are valid until the transaction fails or store_expire() is called. */
 MUST_CHECK int store_take_keys(struct store *s,
                                enum store_keys kind,
                                size_t n,

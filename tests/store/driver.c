@@ -9,12 +9,14 @@
  *                                with CHECKPOINT 0, all stays in the WAL
  *   driver turn PATH N           one turn as the journal makes them: N rows read at once, and N
  *                                chunks appended to a job; "found N"
+ *   driver expire PATH KEEP_MS   applies retention until there is nothing left to do; "ok"
  *   driver read PATH             "seq N" for each job, by a reader, after reading all records
  *   driver verify PATH           the same by a writer, so the WAL is recovered first
  *
  * Every record says which it is, so that reading is checking: numbers without a gap, texts as
  * they were written, no more and no fewer than the job's row says.  Exit status 1: refused or
  * not as it should be, with a line that says why. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "store/batch.h"
 #include "store/read.h"
@@ -191,6 +193,27 @@ static int turn(struct driver *d, size_t n)
     return 0;
 }
 
+/* --- retention -------------------------------------------------------------------- */
+
+static int expire(struct driver *d, int64_t keep_ms)
+{
+    struct error err = { 0 };
+    size_t n = 1;
+    int code = 0;
+
+    while (code == 0 && n > 0) {
+        code = store_begin(d->store, &err);
+        if (code == 0)
+            code = store_expire(d->store, clock_wall_ms(), keep_ms, 100, &n, &err);
+        if (code == 0)
+            code = store_commit(d->store, &err);
+    }
+    if (code != 0)
+        return complain(&err);
+    printf("ok\n");
+    return 0;
+}
+
 /* --- reading ---------------------------------------------------------------------- */
 
 struct reading {
@@ -263,6 +286,8 @@ static int run(struct driver *d, const char *verb, char **args)
     }
     if (strcmp(verb, "turn") == 0)
         return turn(d, strtoul(args[0], NULL, 10));
+    if (strcmp(verb, "expire") == 0)
+        return expire(d, strtoll(args[0], NULL, 10));
     d->alone = strcmp(verb, "verify") == 0;
     return read_all(d);
 }
@@ -273,8 +298,8 @@ int main(int argc, char **argv)
     struct error err;
 
     if (d == NULL || argc < 3 || (strcmp(argv[1], "append") == 0 && argc != 6) ||
-        (strcmp(argv[1], "turn") == 0 && argc != 4)) {
-        fprintf(stderr, "usage: driver open|hold|append|turn|read|verify PATH ...\n");
+        ((strcmp(argv[1], "turn") == 0 || strcmp(argv[1], "expire") == 0) && argc != 4)) {
+        fprintf(stderr, "usage: driver open|hold|append|turn|expire|read|verify PATH ...\n");
         free(d);
         return 2;
     }

@@ -35,7 +35,7 @@ static void put_select(struct buf *sql, const struct store_table *table)
             buf_lit(sql, "::int");
     }
     buf_lit(sql, " FROM ");
-    buf_str(sql, str_of(table->name));
+    buf_str(sql, is_table(table, "records") ? STR(SQL_ALL_RECORDS) : str_of(table->name));
     if (table->in_order)
         buf_lit(sql, " ORDER BY n");
     buf_char(sql, '\0');
@@ -186,6 +186,8 @@ int postgres_load(struct store *store,
     if (is_table(table, "checkpoints"))
         return load_checkpoint(store, cells, err);
     int code = prepare_load(s, table, err);
+    if (code == 0 && is_table(table, "records"))
+        code = partitions_reach(s, cells[0].number, err);
     params_init(&p, store, SQL_STATEMENT_MAX);
     for (size_t i = 0; i < n && store_column_next(&rest, &name, &type); i++)
         if (type == CELL_INT && !cells[i].is_null)
@@ -215,9 +217,10 @@ int postgres_last_key(struct store *store,
     PGresult *r = NULL;
     int code = connection_ready(s, err);
 
-    (void)snprintf(sql, sizeof(sql),
-                   "SELECT CASE WHEN is_called THEN last_value + %d ELSE 0 END FROM %s",
-                   POSTGRES_KEY_BLOCK - 1, sequences[kind]);
+    (void)snprintf(
+        sql, sizeof(sql),
+        "SELECT CASE WHEN is_called THEN last_value + %d ELSE last_value - 1 END FROM %s",
+        POSTGRES_KEY_BLOCK - 1, sequences[kind]);
     if (code == 0)
         code = run_text(s, sql, &r, err);
     if (code == 0)
@@ -226,6 +229,7 @@ int postgres_last_key(struct store *store,
     return code;
 }
 
+/* The last step of a copy. */
 int postgres_skip_keys(struct store *store,
                        enum store_keys kind,
                        int64_t last,
@@ -234,7 +238,10 @@ int postgres_skip_keys(struct store *store,
     struct postgres_store *s = postgres_of(store);
     char sql[160];
     int64_t now = 0;
-    int code = postgres_last_key(store, kind, &now, err);
+    int code = kind == STORE_JOB_KEYS ? partitions_keep_endings(s, err) : 0;
+
+    if (code == 0)
+        code = postgres_last_key(store, kind, &now, err);
 
     if (code != 0 || last <= now)
         return code;

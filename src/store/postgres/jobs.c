@@ -44,6 +44,24 @@ static void put_changing(struct postgres_params *p, const struct job_row *row)
 
 /* --- writing --------------------------------------------------------------------- */
 
+/* The first key of a new block. */
+static int take_block(struct store *s, enum store_keys kind, int64_t *ret, struct error *err)
+{
+    const struct postgres_keys *keys = &postgres_of(s)->keys[kind];
+    struct postgres_params p;
+    PGresult *r = NULL;
+
+    if (kind == STORE_THREAD_KEYS)
+        return number_get(s, SQL_THREAD_KEYS, ret, err);
+    params_init(&p, s, SQL_JOB_KEYS);
+    params_int(&p, postgres_of(s)->shard);
+    params_int(&p, keys->left > 0 ? keys->next : 0);
+    int code = row_get(&p, &r, err);
+    if (code == 0)
+        *ret = cell_int(r, 0, 0);
+    return not_found(code, "key", err);
+}
+
 /* Consecutive blocks are merged; the rest of a block that is not consecutive is not used. */
 int postgres_take_keys(struct store *store,
                        enum store_keys kind,
@@ -55,7 +73,7 @@ int postgres_take_keys(struct store *store,
 
     while (keys->left < (int64_t)n) {
         int64_t first;
-        int code = number_get(store, SQL_JOB_KEYS + kind, &first, err);
+        int code = take_block(store, kind, &first, err);
 
         if (code != 0)
             return code;

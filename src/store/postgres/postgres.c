@@ -90,7 +90,11 @@ void postgres_close(struct store *store)
     if (s->in_transaction)
         postgres_rollback(store);
     breadcrumb_release(s);
-    connection_close(s); /* also releases the lock */
+    /* Waits until the lock is free: PostgreSQL ends the session some time after we have closed
+     * it, and the next command would find the lock taken. */
+    if (s->role == STORE_WRITER && !connection_lost(s))
+        (void)run_text(s, "SELECT pg_advisory_unlock_all()", NULL, NULL);
+    connection_close(s);
     PQclear(s->kept);
     chunks_done(&s->chunks);
     free(s->url);
@@ -135,6 +139,7 @@ void postgres_rollback(struct store *store)
     struct postgres_store *s = postgres_of(store);
 
     s->in_transaction = s->gathering = false;
+    s->keys[STORE_JOB_KEYS] = (struct postgres_keys){ 0 }; /* the note of a new block is lost */
     if (connection_lost(s))
         return;
     if (send_plain(s, SQL_ROLLBACK, NULL) != 0)

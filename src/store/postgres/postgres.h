@@ -13,6 +13,7 @@
  *     read.c        the rows that a turn needs, in one round trip
  *     arrays.c      parameters that are arrays
  *     retention.c   deleting expired jobs and records
+ *     partitions.c  the partitions of records, made ahead and dropped
  *     questions.c   rows of questions
  *     checkpoints.c rows of checkpoints
  *     items.c       rows of items
@@ -98,6 +99,7 @@ struct postgres_store {
     struct postgres_keys {
         int64_t next, left;
     } keys[STORE_KEYS_MAX];      /* reserved and not given out */
+    int64_t reached;             /* while loading: lower keys have a partition: copy.c */
     _Atomic int64_t *breadcrumb; /* mapped; NULL: not used yet */
     int backend;                 /* process id of our last session; 0: none */
     char backend_start[40];      /* when that session began, which tells it from a later one */
@@ -289,6 +291,17 @@ int chunk_from(struct store *s,
                struct str *ret,
                int64_t *ret_last,
                struct error *err);
+
+/* --- partitions.c ---------------------------------------------------------------- */
+
+extern const char partitions_step[]; /* of the schema */
+/* Inside a transaction: makes partitions ahead, begins the next one when it is time, and drops
+ * one whose jobs have all expired.  The keys that are left of an older one are given up. */
+int partitions_tend(struct postgres_store *s, struct error *err);
+/* Inside a transaction: makes the partitions that are needed for the records of job @key. */
+int partitions_reach(struct postgres_store *s, int64_t key, struct error *err);
+/* Inside a transaction: puts the endings of expired jobs where they outlive their partition. */
+int partitions_keep_endings(struct postgres_store *s, struct error *err);
 
 /* --- fault.c --------------------------------------------------------------------- */
 

@@ -2,8 +2,13 @@
  *
  * Nothing is deleted in one go, because a job may have a million records and a long transaction
  * delays all others.  First the records become invisible (of a deleted job; of an expired one,
- * by its first_seq), and a row in `leavings` says that they must be deleted; postgres_expire()
- * deletes them in small steps. */
+ * by its first_seq), and a row in `leavings` says when they must be deleted; postgres_expire()
+ * deletes them in small steps.
+ *
+ * The records of a deleted job are deleted at once.  Those of an expired one go with their
+ * partition (partitions.c), if jobs are kept for a day or longer; what is still there after
+ * twice that time and a day, because another job of the partition is open or kept for longer,
+ * is deleted as well. */
 #include "store/postgres/postgres.h"
 
 /* A job, and a number that belongs to it. */
@@ -25,13 +30,14 @@ static int find(struct postgres_params *p, struct expiring *ret, struct error *e
 }
 
 /* Deletes at most @room invisible chunks. */
-static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
+static int sweep(struct store *s, int64_t now, size_t room, size_t *ret_n, struct error *err)
 {
     struct postgres_params p;
     struct expiring leaving;
     size_t n = 0, noted = 0;
 
     params_init(&p, s, SQL_LEAVING);
+    params_int(&p, now);
     int code = find(&p, &leaving, err);
     if (code != 0 || leaving.key == 0)
         return code;
@@ -49,8 +55,8 @@ static int sweep(struct store *s, size_t room, size_t *ret_n, struct error *err)
     return code;
 }
 
-/* Cuts the chunk that contains @seq, so that it begins with it. */
-static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *err)
+/* Keeps the records from @seq on; the chunk that contains it is cut. */
+static int keep_ending(struct store *s, int64_t key, uint64_t seq, struct error *err)
 {
     struct postgres_params p;
     struct str chunk;
@@ -59,10 +65,11 @@ static int cut_chunk(struct store *s, int64_t key, uint64_t seq, struct error *e
 
     if (code != 0)
         return code == ERR_NOT_FOUND ? 0 : code;
-    params_init(&p, s, SQL_CHUNK_CUT);
-    params_text(&p, chunk);
+    params_init(&p, s, SQL_ENDING_KEEP);
     params_int(&p, key);
+    params_int(&p, (int64_t)seq);
     params_int(&p, last);
+    params_text(&p, chunk);
     return write_rows(&p, NULL, err);
 }
 
@@ -78,10 +85,11 @@ static int withdraw(struct store *s, int64_t now, size_t *ret_n, struct error *e
     int code = find(&p, &job, err);
     if (code != 0 || job.key == 0)
         return code;
-    code = cut_chunk(s, job.key, (uint64_t)job.n, err);
+    code = keep_ending(s, job.key, (uint64_t)job.n, err);
     params_init(&p, s, SQL_JOB_WITHDRAW);
     params_int(&p, job.key);
     params_int(&p, job.n);
+    params_int(&p, now);
     return code == 0 ? write_rows(&p, ret_n, err) : code;
 }
 
@@ -129,7 +137,7 @@ int postgres_expire(struct store *s,
     while (code == 0 && n < limit && done > 0) {
         done = 0;
         if (is_first)
-            code = sweep(s, limit - n, &done, err);
+            code = sweep(s, now, limit - n, &done, err);
         if (code == 0 && done == 0)
             code = withdraw(s, now, &done, err);
         if (code == 0 && done == 0)
@@ -140,5 +148,6 @@ int postgres_expire(struct store *s,
     }
     if (code == 0)
         *ret_n = n;
-    return code;
+    /* Last, because a partition that is dropped is locked until the commit. */
+    return code == 0 && n < limit ? partitions_tend(postgres_of(s), err) : code;
 }

@@ -166,6 +166,8 @@ static const char *const steps[] = {
     "CREATE TABLE operations (id bytea PRIMARY KEY, answer bytea NOT NULL,"
     "  at timestamptz NOT NULL DEFAULT now());"
     "CREATE INDEX operations_at ON operations(at);",
+    /* 3: partitions of a day. */
+    partitions_step,
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -216,6 +216,9 @@ int shard_take(struct postgres_store *s, struct error *err)
     if (code == 0) {
         s->epoch = epoch;
         s->turn = 0;
+        s->keys[STORE_JOB_KEYS] = (struct postgres_keys){ 0 };
+        (void)snprintf(sql, sizeof(sql), "SELECT tend_records(%" PRId64 ")", s->shard);
+        code = connection_exec(s, sql, NULL, err);
     }
     return code;
 }

@@ -22,6 +22,10 @@
     " LEFT JOIN suspects s ON s.job = j.key"                                           \
     " LEFT JOIN LATERAL (SELECT last, batch FROM records WHERE job = j.key AND last > j.seq" \
     "  ORDER BY last DESC LIMIT 1) r ON true "
+/* The ending of an expired job is not with its other records (retention.c). */
+#define SQL_ALL_RECORDS                                                                \
+    "(SELECT job, last, batch, stored FROM records UNION ALL "                         \
+    "SELECT job, last, batch, stored FROM endings) r"
 #define SQL_IS_OPEN "state IN ('queued', 'running', 'waiting') "
 #define SQL_IS_FINAL "state IN ('succeeded', 'failed', 'cancelled') "
 #define SQL_KEPT_UNTIL "finished + expiry_seconds * 1000"
@@ -80,7 +84,7 @@
     "e AS (DELETE FROM run_writes WHERE thread = (SELECT name FROM t)), "              \
     "f AS (DELETE FROM run_states WHERE thread = (SELECT name FROM t)), "
 #define SQL_LEAVE                                                                      \
-    "ON CONFLICT (job) DO UPDATE SET upto = excluded.upto"
+    "ON CONFLICT (job) DO UPDATE SET upto = excluded.upto, due = excluded.due"
 /* A time of 0 means none, and stays 0. */
 #define SQL_MOVED(column) column " = CASE WHEN " column " = 0 THEN 0 ELSE " column " + ?1 END"
 
@@ -109,7 +113,7 @@
       "WHERE j.thread = ? AND j.thread > 0 ORDER BY j.ordinal DESC")                   \
     X(THREAD_JOBS_BY_ID, SQL_SELECT_JOBS "WHERE j.thread = (SELECT key FROM threads WHERE id = ?) " \
       "AND j.thread > 0 ORDER BY j.ordinal DESC")                                      \
-    X(RECORDS, "SELECT last, stored FROM records WHERE job = ? AND last > ? ORDER BY last LIMIT ?") \
+    X(RECORDS, "SELECT last, stored FROM " SQL_ALL_RECORDS " WHERE job = ? AND last > ? ORDER BY last LIMIT ?") \
     X(COUNTS, "SELECT count(*), coalesce(sum(seq - first_seq + 1), 0)::int8, "         \
       "(SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "     \
       "WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r') FROM jobs") \
@@ -172,7 +176,7 @@
       "FROM (SELECT DISTINCT job FROM records) r WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE key = r.job) " \
       "AND NOT EXISTS (SELECT 1 FROM leavings WHERE job = r.job)"                      \
       " UNION ALL SELECT 'job ' || j.key || ' has ' || j.seq || ' records, and the last is not there' " \
-      "FROM jobs j WHERE j.seq > 0 AND NOT EXISTS (SELECT 1 FROM records WHERE job = j.key AND last >= j.seq)" \
+      "FROM jobs j WHERE j.seq > 0 AND NOT EXISTS (SELECT 1 FROM " SQL_ALL_RECORDS " WHERE job = j.key AND last >= j.seq)" \
       " UNION ALL SELECT 'the sequence job_keys is behind the keys of jobs' FROM job_keys "  \
       "WHERE last_value + 1024 <= (SELECT max(key) FROM jobs)"                         \
       " UNION ALL SELECT 'the sequence thread_keys is behind the keys of threads' FROM thread_keys " \
@@ -192,8 +196,9 @@
     X(ROLLBACK, "ROLLBACK")                                                            \
     X(TURN, "SELECT turn FROM turns WHERE shard = ? AND epoch = ?")              \
     /* In the order of enum store_keys. */                                             \
-    X(JOB_KEYS, "SELECT nextval('job_keys')")                                          \
+    X(JOB_KEYS, "SELECT take_job_keys(?, ?)")                                          \
     X(THREAD_KEYS, "SELECT nextval('thread_keys')")                                    \
+    X(TEND_RECORDS, "SELECT tend_records(?)")                                          \
     X(JOB_INSERT, "INSERT INTO jobs(key, shard, unpublished, seq, first_seq, producer_seq"    \
       SQL_JOB_COLUMNS(SQL_NAME) ") VALUES(?, ?, ?::int8 >= 0, ?, ?, ?"                    \
       SQL_JOB_COLUMNS(SQL_MARK) ") ON CONFLICT DO NOTHING")                            \
@@ -205,13 +210,19 @@
       "g AS (DELETE FROM threads WHERE is_temporary = 1 AND key = "                    \
       "(SELECT thread FROM jobs WHERE key = ?1)), "                                    \
       "h AS (DELETE FROM runs WHERE job = ?1), i AS (DELETE FROM suspects WHERE job = ?1), " \
-      "l AS (INSERT INTO leavings SELECT key, 1073741823 FROM jobs WHERE key = ?1 " SQL_LEAVE ") " \
+      "k AS (DELETE FROM endings WHERE job = ?1), "                                    \
+      "l AS (INSERT INTO leavings SELECT key, 1073741823, 0 FROM jobs WHERE key = ?1 " SQL_LEAVE ") " \
       "DELETE FROM jobs WHERE key = ?1")                                               \
     X(JOB_IS_THERE, "SELECT must((SELECT count(*) FROM jobs WHERE key = ?))")          \
-    /* Parameters: the job, and the first record that stays. */                        \
+    /* Parameters: the job, the first record that stays, and the time. */              \
     X(JOB_WITHDRAW, SQL_STRIP_JOB "h AS (UPDATE runs SET kwargs = '{}' WHERE job = ?1), " \
-      "l AS (INSERT INTO leavings VALUES(?1, ?2::int8 - 1) " SQL_LEAVE ") "                  \
+      "l AS (INSERT INTO leavings SELECT ?1, ?2::int8 - 1, CASE WHEN expiry_seconds < 86400 " \
+      "THEN 0 ELSE ?3::int8 + (expiry_seconds + 86400) * 1000 END FROM jobs WHERE key = ?1 " SQL_LEAVE ") " \
       "UPDATE jobs SET first_seq = ?2 WHERE key = ?1")                                 \
+    /* Parameters: the job, the first record that stays, its chunk, and what stays of the chunk. */ \
+    X(ENDING_KEEP, "WITH moved AS (DELETE FROM records WHERE job = ?1 AND last >= ?2 "  \
+      "RETURNING job, last, batch, stored) INSERT INTO endings SELECT job, last, batch, " \
+      "CASE last WHEN ?3 THEN ?4 ELSE stored END FROM moved")                          \
     X(SUSPECT_PUT, "INSERT INTO suspects(job, crashed, set_aside) VALUES(?, ?, ?) "    \
       "ON CONFLICT (job) DO UPDATE SET crashed = excluded.crashed, set_aside = excluded.set_aside") \
     X(OPERATION_PUT, "INSERT INTO operations(id, answer) VALUES(?, ?)")                \
@@ -222,14 +233,13 @@
       "unnest(?::int8[], ?::int8[], ?::int8[], ?::bytea[])")                           \
     X(RECORDS_DELETE, "DELETE FROM records WHERE job = ?1 AND last IN (SELECT last FROM records " \
       "WHERE job = ?1 AND last <= ?2 ORDER BY last LIMIT ?3)")                         \
-    X(CHUNK_CUT, "UPDATE records SET stored = ? WHERE job = ? AND last = ?")           \
     /* The two jobs that expired first. */                                             \
     X(WHOLE_JOB, "SELECT key, greatest(2, seq - CASE state WHEN 'succeeded' THEN 0 ELSE 1 END) " \
       "FROM jobs WHERE " SQL_IS_FINAL "AND first_seq = 1 AND " SQL_KEPT_UNTIL " < ? AND shard = ? "  \
       "ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                                           \
     X(EXPIRED_JOB, "SELECT key, seq FROM jobs WHERE " SQL_IS_FINAL "AND first_seq > 1 AND " \
       SQL_KEPT_UNTIL " < ? AND shard = ? ORDER BY " SQL_KEPT_UNTIL " LIMIT 1")                       \
-    X(LEAVING, "SELECT job, upto FROM leavings ORDER BY job LIMIT 1")                  \
+    X(LEAVING, "SELECT job, upto FROM leavings WHERE due <= ? ORDER BY due, job LIMIT 1") \
     X(LEAVING_DELETE, "DELETE FROM leavings WHERE job = ?")                            \
     X(QUESTION_INSERT, "INSERT INTO questions(job, seq, id, attempt, asked, expires, on_expiry, " \
       "fallback, schema, question, context, value) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) " \
@@ -301,7 +311,7 @@
     X(RUN_INSERT, "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, modes, subgraphs) " \
       "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")                            \
     X(TIME_NOTE, "INSERT INTO clock VALUES(?2, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \
-    /* clock.c needs these seven in this order. */                                     \
+    /* clock.c needs these eight in this order. */                                     \
     X(MOVE_OPEN_JOBS, "UPDATE jobs SET updated = updated + ?1, " SQL_MOVED("lease_until") ", " \
       SQL_MOVED("queue_deadline") ", " SQL_MOVED("run_deadline") ", " SQL_MOVED("answer_by") ", " \
       SQL_MOVED("not_before") ", " SQL_MOVED("cancel_requested") ", "                  \
@@ -312,6 +322,7 @@
     X(MOVE_QUESTIONS, "UPDATE questions SET asked = asked + ?1, " SQL_MOVED("expires") " " \
       "WHERE answered = 0 AND job IN (SELECT key FROM jobs WHERE shard = ?2)")         \
     X(MOVE_ITEMS, "UPDATE items SET expires = expires + ?1 WHERE expires > 0 AND ?2::int8 = 0") \
+    X(MOVE_LEAVINGS, "UPDATE leavings SET due = due + ?1 WHERE due > 0 AND ?2::int8 = 0") \
     X(MOVE_SUSPECTS, "UPDATE suspects SET " SQL_MOVED("crashed")                       \
       " WHERE job IN (SELECT key FROM jobs WHERE shard = ?2)")                         \
     X(MOVE_THREADS, "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0 AND shard = ?2")      \
