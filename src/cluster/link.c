@@ -107,7 +107,7 @@ static void post_all(struct journal_link *l)
     }
     free(list);
     if (first != NULL)
-        journal_post(l->opt.journal, first);
+        journal_post_again(l->opt.journal, first);
 }
 
 /* --- the connection ----------------------------------------------------------------------- */
@@ -226,7 +226,12 @@ static void on_received(void *arg, struct str bytes)
 
 static void put_head(struct journal_link *l)
 {
-    buf_lit(&l->out, "GET /cluster/journal HTTP/1.1\r\nHost: localhost:");
+    bool has_colon = strchr(l->address.host, ':') != NULL; /* an IPv6 address */
+
+    buf_lit(&l->out, "GET /cluster/journal HTTP/1.1\r\nHost: ");
+    buf_str(&l->out, has_colon ? STR("[") : STR(""));
+    buf_str(&l->out, str_of(l->address.host));
+    buf_str(&l->out, has_colon ? STR("]:") : STR(":"));
     buf_str(&l->out, str_of(l->address.port));
     buf_lit(&l->out, "\r\nConnection: Upgrade\r\nUpgrade: " FRAME_PROTOCOL "/" CODEC_VERSION
                      "\r\nAuthorization: Bearer ");

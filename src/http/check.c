@@ -106,7 +106,8 @@ static bool check_host(struct http_request *req)
     struct str host = req->host;
 
     /* No browser reaches a Unix socket, and HTTP/1.0 may come without. */
-    if (req->conn->peer.is_unix || str_absent(host))
+    if (req->conn->peer.is_unix || str_absent(host) ||
+        (req->match.route != NULL && (req->match.flags & HTTP_ROUTE_ANY_HOST) != 0))
         return true;
     if (guard_host_allowed(&http_server_limits(req->loop->server)->guard, host))
         return true;
@@ -276,7 +277,7 @@ void request_check(struct http_request *req)
     req->method = llhttp_method_name((llhttp_method_t)req->parser.llhttp.method);
     req->keep_alive = llhttp_should_keep_alive(&req->parser.llhttp) != 0;
     choose_id(req);
-    if (check_target(req, target) && check_host(req) && find_route(req, target) &&
+    if (check_target(req, target) && find_route(req, target) && check_host(req) &&
         check_origin(req) && check_reserve(req) && check_route(req) && check_caller(req))
         accept_body(req);
 }

@@ -36,6 +36,7 @@ enum {
                                    * explains the refusal */
     HTTP_ROUTE_PIPELINE = 1 << 3, /* the connection's next request need not wait for the answer;
                                    * not for routes that stream */
+    HTTP_ROUTE_ANY_HOST = 1 << 4, /* whatever Host says: for programs that show a secret */
 };
 
 enum { HTTP_BODIES = 4 }; /* kinds of bodies, each with a limit of its own */

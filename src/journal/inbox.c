@@ -57,7 +57,6 @@ bool inbox_put(struct inbox *in, struct journal_request *first)
 
     for (struct journal_request *req = first; req != NULL; req = req->next, n++) {
         req->code = 0;
-        loop_call_start(&req->loop_call);
         last = req;
     }
     (void)pthread_mutex_lock(&in->lock);

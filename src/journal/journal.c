@@ -116,6 +116,13 @@ struct inbox *journal_inbox(struct journal *j)
 
 void journal_post(struct journal *j, struct journal_request *req)
 {
+    for (struct journal_request *r = req; r != NULL; r = r->next)
+        loop_call_start(&r->loop_call);
+    journal_post_again(j, req);
+}
+
+void journal_post_again(struct journal *j, struct journal_request *req)
+{
     if (!inbox_put(j->inbox, req))
         j->opt.forward(j->opt.forward_arg, req);
 }

@@ -150,6 +150,8 @@ MUST_CHECK int journal_recover(struct journal *j,
 /* From any thread: one request, or a chain of them linked by `next`.  Each is answered
  * separately, with `next` cleared. */
 void journal_post(struct journal *j, struct journal_request *req);
+/* From any thread: requests that journal_post() has forwarded, and that come back. */
+void journal_post_again(struct journal *j, struct journal_request *req);
 /* Withdraws a waiting LEASE or CALL: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);
 

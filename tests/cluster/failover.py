@@ -7,8 +7,9 @@ from gateways import AGENTS, Gateway, cluster, check, database, equal, texts, un
 from harness import case
 
 
-def batches(lease, n, first=0):
+def batches(lease, n, first=0, most_refused=None):
     """Appends @n numbered batches, one token each, each until it is acknowledged."""
+    refused = 0
     for i in range(first, first + n):
         lease.seq += 1
         deadline = time.monotonic() + 60
@@ -17,6 +18,8 @@ def batches(lease, n, first=0):
             if a.status == 200:
                 break
             check(a.status == 503 and time.monotonic() < deadline, repr(a))
+            refused += 1
+            check(most_refused is None or refused <= most_refused, repr(a))
 
 
 def first_ack(lease, i):

@@ -26,8 +26,14 @@ class Gateway(Server):
     def __init__(self, url, *flags, agents=None, start=True, **more):
         super().__init__(*flags, agents=agents or AGENTS, start=False, **more)
         self.data, self.data_flag = url, "--store"
+        self.advertised = None
         if start:
             self.start()
+
+    def advertise(self, url):
+        """Others reach it there; before it is started."""
+        self.advertised = url
+        self.flags += ["--advertise", url]
 
     def freeze(self):
         self.signal(signal.SIGSTOP)
@@ -37,7 +43,7 @@ class Gateway(Server):
 
     def is_writer(self):
         """It says so itself, once the jobs are recovered."""
-        return self.get("/v1/gateways").json["writer"] == self.url
+        return self.get("/v1/gateways").json["writer"] == (self.advertised or self.url)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,109 @@
+"""The connections between gateways are cut, swallowed and delayed, while each reaches PostgreSQL."""
+
+import contextlib
+import threading
+import time
+
+from failover import batches
+from gateway import OPENING, Worker
+from gateways import Gateway, check, database, equal, texts, until, verify
+from harness import case, contains
+from link_proxy import LinkProxy
+
+
+@contextlib.contextmanager
+def behind_a_proxy():
+    """The gateway that writes, which others reach through a proxy, and another one."""
+    url = database().url()
+    with contextlib.ExitStack() as stack:
+        a = Gateway(url, start=False)
+        proxy = stack.enter_context(LinkProxy(a.wanted_port))
+        a.advertise(proxy.url)
+        a.start()
+        stack.enter_context(a)
+        b = stack.enter_context(Gateway(url))
+        until("the link is up", lambda: b.get("/v1/gateways").json["reachable"])
+        yield proxy, a, b
+
+
+def leased(g):
+    job = g.submit()
+    lease = Worker(g).lease()
+    equal(lease.job, job)
+    lease.send(*OPENING)
+    return job, lease
+
+
+@case
+def a_link_that_is_cut_all_the_time_loses_and_doubles_nothing():
+    with behind_a_proxy() as (proxy, a, b):
+        job, lease = leased(b)
+        over = threading.Event()
+
+        def cut():
+            while not over.wait(0.05):
+                proxy.cut()
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        try:
+            n = 0
+            while n < 60 or proxy.n_connections < 10:
+                batches(lease, 10, n, most_refused=0)
+                n += 10
+            jobs = [b.submit() for _ in range(20)]
+        finally:
+            over.set()
+            cutter.join()
+        equal(lease.finish(), "succeeded")
+        for g in (a, b):
+            equal(texts(g.read(job)), [f"t{i} " for i in range(n)])
+        listed = {j["job_id"] for j in a.get("/v1/jobs?limit=200").json["jobs"]}
+        equal(listed, {job, *jobs}, "each submit has made one job")
+        verify(a.data)
+
+
+@case
+def a_delayed_link_only_delays():
+    with behind_a_proxy() as (proxy, a, b):
+        job, lease = leased(b)
+        proxy.delay = 0.2
+        with b.stream(job) as stream:
+            batches(lease, 5, most_refused=0)
+            equal(lease.finish(), "succeeded")
+            stream.rest()
+            equal(texts(stream.frames), [f"t{i} " for i in range(5)])
+
+
+@case
+def a_silent_link_is_made_again():
+    with behind_a_proxy() as (proxy, a, b):
+        job, lease = leased(b)
+        proxy.is_hole = True
+        until_thaw = threading.Timer(5, lambda: setattr(proxy, "is_hole", False))
+        until_thaw.start()
+        batches(lease, 3, most_refused=0)
+        check(proxy.n_connections > 1, "the link was made again")
+        equal(lease.finish(), "succeeded")
+        equal(texts(a.read(job)), ["t0 ", "t1 ", "t2 "])
+
+
+@case
+def a_gateway_that_does_not_reach_the_writer_goes_on_reading():
+    with behind_a_proxy() as (proxy, a, b):
+        job, lease = leased(a)
+        with b.stream(job) as stream:
+            proxy.refuses = True
+            proxy.cut()
+            refused = b.post("/v1/jobs", {"agent": "pull", "input": 1})
+            equal(refused.status, 503, repr(refused))
+            contains(refused.detail, proxy.url, "cannot be reached")
+            check(int(refused.headers["retry-after"]) > 0, repr(refused))
+            batches(lease, 5)
+            stream.until("tokens", lambda s: len(texts(s.frames)) == 5)
+            equal(b.job(job)["state"], "running")
+            equal(b.get("/v1/gateways").json["reachable"], False)
+            proxy.refuses = False
+            equal(b.submit() is not None, True)
+            equal(lease.finish(), "succeeded")
+            stream.rest()
+        equal(texts(stream.frames), [f"t{i} " for i in range(5)])
