@@ -58,6 +58,10 @@ class Sqlite:
 
 
 class Postgres:
+    """The endings of expired jobs have a table of their own."""
+
+    ALL = "(SELECT * FROM records UNION ALL SELECT * FROM endings) AS chunks"
+
     def __init__(self, s):
         self.server, self.schema = postgres.shared(), postgres.schema_of(s.folder)
 
@@ -69,16 +73,18 @@ class Postgres:
         return f"job = (SELECT key FROM jobs WHERE id = '{job}')"
 
     def count_chunks(self):
-        return int(self.do("SELECT count(*) FROM records")[0][0])
+        return int(self.do(f"SELECT count(*) FROM {self.ALL}")[0][0])
 
     def chunks(self, job):
-        return [int(last) for last, in self.do(f"SELECT last FROM records WHERE {self._of(job)} ORDER BY last")]
+        return [int(last) for last, in self.do(f"SELECT last FROM {self.ALL} WHERE {self._of(job)} ORDER BY last")]
 
     def chunk(self, job, last):
-        return bytes.fromhex(self.do(f"SELECT encode(stored, 'hex') FROM records WHERE {self._of(job)} AND last = {last}")[0][0])
+        return bytes.fromhex(self.do(f"SELECT encode(stored, 'hex') FROM {self.ALL} WHERE {self._of(job)} AND last = {last}")[0][0])
 
     def write_chunk(self, job, last, stored):
-        equal(len(self.do(f"UPDATE records SET stored = decode('{stored.hex()}', 'hex') WHERE {self._of(job)} AND last = {last} RETURNING 1")), 1)
+        rows = [self.do(f"UPDATE {table} SET stored = decode('{stored.hex()}', 'hex') WHERE {self._of(job)} AND last = {last} RETURNING 1")
+                for table in ("records", "endings")]
+        equal(sum(map(len, rows)), 1)
 
     def delete_chunk(self, job, last):
         equal(len(self.do(f"DELETE FROM records WHERE {self._of(job)} AND last = {last} RETURNING 1")), 1)
