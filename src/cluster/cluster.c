@@ -29,6 +29,7 @@ struct cluster {
     struct hub_shared *hub;  /* borrowed */
     struct journal_link *link;
     struct standby *standby;
+    struct newest *newest;                   /* connections of others */
     _Atomic(struct cluster_member *) member; /* NULL: before cluster_start() */
 };
 
@@ -108,6 +109,8 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     c->opt = *options;
     int code = random_uuid(id) ? 0 : error_set(err, ERR_IO, "there are no random numbers");
     (void)snprintf(c->id, sizeof(c->id), "%.*s", KEY_UUID_CHARS, id);
+    if (code == 0 && newest_new(&c->newest) != 0)
+        code = error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
         code = make_standby(c, err);
     if (code == 0)
@@ -188,6 +191,7 @@ void cluster_free(struct cluster *c)
     cluster_close(c);
     member_free(c->member);
     standby_free(c->standby);
+    newest_free(c->newest);
     free(c->url);
     free(c);
 }
@@ -216,7 +220,7 @@ void cluster_queued(struct cluster *c, struct str agent)
 
 void cluster_serve(struct cluster *c, struct http_request *req, struct mailbox *box)
 {
-    served_begin(req, c->secret, c->journal, box);
+    served_begin(req, c->secret, c->newest, c->journal, box);
 }
 
 void cluster_look(struct cluster *c, struct cluster_state *ret)

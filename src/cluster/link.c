@@ -51,6 +51,7 @@ struct journal_link {
     bool is_local;
     enum link_state state;
     int64_t state_since, heard, asked, again_at;
+    uint64_t n_connections;     /* so far */
     struct link_socket *socket; /* NULL: down */
     struct buf in, out;
     struct unanswered_table requests;
@@ -241,6 +242,10 @@ static void put_head(struct journal_link *l)
         (void)snprintf(digits, sizeof(digits), "%02x", l->opt.secret[i]);
         buf_put(&l->out, digits, 2);
     }
+    char link[80];
+    (void)snprintf(link, sizeof(link), "\r\n" SERVED_LINK_HEADER ": %s %llu", l->opt.gateway,
+                   (unsigned long long)++l->n_connections);
+    buf_str(&l->out, str_of(link));
     buf_lit(&l->out, "\r\n\r\n");
 }
 

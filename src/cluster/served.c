@@ -17,7 +17,8 @@ enum { MAX_BUFFER = 1024 * 1024 * 1024 };
 
 struct served {
     struct http_stream *stream; /* NULL: it is closed */
-    struct journal *journal;    /* borrowed */
+    struct newest *newest;      /* borrowed */
+    struct newest_place place;  /* its own, and the journal's */
     struct mailbox *box;        /* borrowed */
     struct buf in, out, sending;
     bool is_sending;
@@ -100,7 +101,7 @@ static void on_answer(struct loop_call *call)
 
     if (s->stream == NULL && has_work(&r->req)) {
         journal_request_hand_back(&r->req);
-        journal_post(s->journal, &r->req);
+        journal_post(s->place.journal, &r->req);
         return;
     }
     if (s->stream != NULL) {
@@ -190,6 +191,17 @@ static bool take_frame(struct served *s,
     return false;
 }
 
+/* They were sent again over another connection. */
+static void drop_chain(struct journal_request *chain)
+{
+    while (chain != NULL) {
+        struct served_request *r = container_of(chain, struct served_request, req);
+
+        chain = chain->next;
+        request_free(r);
+    }
+}
+
 static void on_received(struct http_stream *stream, struct str bytes, void *data)
 {
     struct served *s = data;
@@ -212,8 +224,11 @@ static void on_received(struct http_stream *stream, struct str bytes, void *data
         memmove(s->in.p, s->in.p + at, s->in.n - at);
         s->in.n -= at;
     }
-    if (chain.first != NULL)
-        journal_post(s->journal, chain.first);
+    if (chain.first != NULL && !newest_post(s->newest, &s->place, chain.first)) {
+        drop_chain(chain.first);
+        http_stream_cut(stream, "a gateway has connected again");
+        return;
+    }
     if (!is_good)
         http_stream_cut(stream, "a gateway has sent what cannot be read");
 }
@@ -258,9 +273,12 @@ static bool is_secret(struct str shown, const unsigned char secret[CLUSTER_SECRE
 
 void served_begin(struct http_request *req,
                   const unsigned char secret[CLUSTER_SECRET_BYTES],
+                  struct newest *newest,
                   struct journal *journal,
                   struct mailbox *box)
 {
+    struct newest_place place = { .journal = journal };
+
     static const struct http_stream_events events = { .ready = on_ready,
                                                       .closed = on_closed,
                                                       .received = on_received };
@@ -274,6 +292,13 @@ void served_begin(struct http_request *req,
         http_respond_error(req, 426, "this gateway speaks " FRAME_PROTOCOL "/" CODEC_VERSION);
         return;
     }
+    if (!newest_read_place(http_header(req, SERVED_LINK_HEADER), &place) ||
+        !newest_begin(newest, &place)) {
+        http_respond_error(req, 409,
+                           "the header " SERVED_LINK_HEADER
+                           " must name a gateway and its newest connection");
+        return;
+    }
     struct served *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         http_respond_error(req, 503, "out of memory");
@@ -282,7 +307,8 @@ void served_begin(struct http_request *req,
     buf_init(&s->in, MAX_BUFFER);
     buf_init(&s->out, MAX_BUFFER);
     buf_init(&s->sending, MAX_BUFFER);
-    s->journal = journal;
+    s->newest = newest;
+    s->place = place;
     s->box = box;
     s->flush.deliver = on_flush;
     s->stream = http_upgrade(req, STR(FRAME_PROTOCOL "/" CODEC_VERSION), &events, s);

@@ -8,16 +8,19 @@
 #ifndef CLUSTER_SERVED_H
 #define CLUSTER_SERVED_H
 
+#include "cluster/newest.h"
 #include "http/http.h"
-#include "journal/journal.h"
 #include "loop/mailbox.h"
 
 enum { CLUSTER_SECRET_BYTES = 32 };
+/* Who connects, and for the how many'th time: see cluster/newest.h. */
+#define SERVED_LINK_HEADER "Spoolwire-Link"
 
 /* Upgrades the connection of @req, or refuses it: only who shows @secret in hexadecimal digits
- * and speaks our version is let in. */
+ * and speaks our version is let in.  @newest is shared by all connections, and borrowed. */
 void served_begin(struct http_request *req,
                   const unsigned char secret[CLUSTER_SECRET_BYTES],
+                  struct newest *newest,
                   struct journal *journal,
                   struct mailbox *box);
 
