@@ -15,14 +15,20 @@ static void on_answered(struct loop_call *call)
         sim_fail(s, "a request is answered twice");
     if (req->next != NULL)
         sim_fail(s, "an answered request is linked to another");
+    if (s->p.n_gateways == 0 || c->home->stopping)
+        ;
+    else if (s->turning == c->home)
+        gateways_check_own(c);
+    else
+        gateways_check_answer(c);
     c->done = true;
     if (req->code != 0 && req->op != JOURNAL_LEASE)
         sim_note(s, "  refused: %s", req->why.text);
-    if (s->server.stopping && req->code != ERR_BUSY)
+    if (c->home->stopping && req->code != ERR_BUSY)
         sim_fail(s, "a request is answered %d by a server that goes", req->code);
-    if (!s->server.stopping)
+    if (s->p.n_gateways == 0 && !c->home->stopping)
         model_check_reply(c);
-    c->lost = s->server.dying || (!s->draining && chance_of(&s->chance, s->p.lost_permille));
+    c->lost = c->home->dying || (!s->draining && chance_of(&s->chance, s->p.lost_permille));
 }
 
 struct call *call_new(struct sim *s, enum journal_op op, const char *job)
@@ -32,6 +38,7 @@ struct call *call_new(struct sim *s, enum journal_op op, const char *job)
     if (c == NULL)
         abort();
     c->sim = s;
+    c->home = sim_some_server(s);
     journal_request_init(&c->req, NULL, c, on_answered);
     (void)journal_request_begin(&c->req, op);
     if (job != NULL)
@@ -54,10 +61,10 @@ void call_post(struct call *c)
 {
     c->posted = true;
     c->sim->n_posts++;
-    c->server = c->sim->n_servers;
+    c->server = c->sim->p.n_gateways > 0 ? c->home->instance : c->sim->n_servers;
     if (c->batch != NULL)
-        c->batch->n_posts++;
-    journal_post(c->sim->server.journal, &c->req);
+        c->batch->n_posts += c->sim->p.n_gateways > 0 ? 2 : 1; /* it may be sent again */
+    journal_post(c->home->journal, &c->req);
 }
 
 void call_forget(struct call *c)
@@ -76,12 +83,17 @@ void call_free(struct call *c)
     free(c);
 }
 
-void calls_lose_all(struct sim *s)
+void calls_lose(struct sim *s, const struct server *home)
 {
     for (struct call *c = s->calls; c != NULL; c = c->next)
-        if (!c->done)
+        if (!c->done && (home == NULL || c->home == home))
             c->done = c->lost = true;
     calls_sweep(s);
+}
+
+void calls_lose_all(struct sim *s)
+{
+    calls_lose(s, NULL);
 }
 
 void calls_sweep(struct sim *s)

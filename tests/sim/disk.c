@@ -111,6 +111,7 @@ void disk_free(struct disk *d)
     disk_threads_free(&d->safe_threads);
     disk_runs_free(&d->runs);
     disk_runs_free(&d->safe_runs);
+    disk_operations_free(d);
     free(d->undo);
     free(d);
 }

@@ -91,6 +91,31 @@ const struct disk_threads *disk_threads(const struct disk *d);
 int64_t disk_moved(const struct disk *d);
 struct disk_job *disk_find(struct disk *d, struct str id); /* NULL: none of that id */
 
+/* --- several gateways --------------------------------------------------------- */
+
+/* The one that writes, as long as its session lasts: it has the lock, and a higher epoch than
+ * all before. */
+struct store *disk_open_shared(struct disk *d);
+/* Ends that session; its gateway does not know yet. */
+void disk_end_session(struct disk *d, struct store *s);
+/* Does any session have the lock? */
+bool disk_is_held(const struct disk *d);
+/* Does @s?  Otherwise it must not write. */
+bool disk_holds(const struct disk *d, const struct store *s);
+
+/* An operation that was stored, with its answer. */
+struct disk_operation {
+    struct str id, answer; /* owned */
+    bool is_new;           /* by the last commit */
+};
+/* As they are committed; false: there is none. */
+bool disk_operation(const struct disk *d, struct str id, struct disk_operation *ret);
+
+/* Called on the way of a shared store: whoever is called may let others go on meanwhile. */
+enum disk_moment { DISK_BEGUN, DISK_COMMITTING, DISK_STORED };
+typedef void (*disk_moment_cb)(void *arg, struct store *s, enum disk_moment moment);
+void disk_on_moment(struct disk *d, disk_moment_cb cb, void *arg);
+
 /* --- faults ------------------------------------------------------------------- */
 
 /* The @n-th call of @op from now fails once (1: the next one), of the writer or of readers. */

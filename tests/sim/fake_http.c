@@ -36,9 +36,10 @@ bool http_is_over(const struct http_request *req)
 
 struct str http_header(const struct http_request *req, const char *name)
 {
-    (void)req;
-    (void)name;
-    return STR_NONE;
+    return strcmp(name, "Authorization") == 0    ? req->authorization
+           : strcmp(name, "Upgrade") == 0        ? req->upgrade
+           : strcmp(name, "Spoolwire-Link") == 0 ? req->link
+                                                 : STR_NONE;
 }
 
 void http_on_gone(struct http_request *req,
@@ -187,8 +188,7 @@ size_t http_stream_unsent(const struct http_stream *st)
 
 bool http_asks_upgrade(const struct http_request *req)
 {
-    (void)req;
-    return false;
+    return !str_absent(req->upgrade);
 }
 
 struct str http_method(const struct http_request *req)

@@ -149,6 +149,12 @@ int uv_timer_start(uv_timer_t *timer, uv_timer_cb cb, uint64_t timeout, uint64_t
     return 0;
 }
 
+int uv_timer_stop(uv_timer_t *timer)
+{
+    timer->timer_cb = NULL;
+    return 0;
+}
+
 void uv_close(uv_handle_t *handle, uv_close_cb cb)
 {
     handle->loop->data = NULL;

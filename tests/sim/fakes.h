@@ -2,6 +2,7 @@
  * scheduler says when.
  *
  *     fake_mailbox.c  loop/mailbox.h, hub/thread_pool.h and libuv's timers
+ *     fake_threads.c  threads that are never started, and libuv's loops
  *     fake_http.c     the part of http/http.h that a stream uses
  *     fake_memory.c   counts what is allocated, and tells the virtual time */
 #ifndef SIM_FAKES_H
@@ -19,6 +20,13 @@
 size_t fake_mailbox_waiting(const struct mailbox *box);
 /* Delivers the oldest message. */
 void fake_mailbox_deliver(struct mailbox *box);
+
+/* --- loops of other threads ---------------------------------------------------- */
+
+/* The loop that was made last. */
+uv_loop_t *fake_loop_last(void);
+/* Calls what was sent to with uv_async_send() since; false: there was nothing. */
+bool fake_loop_wake(uv_loop_t *loop);
 
 /* --- tasks -------------------------------------------------------------------- */
 
@@ -46,6 +54,7 @@ struct http_stream {
 
 /* Owned by the client; the server sees its request and its stream. */
 struct http_request {
+    struct str authorization, upgrade, link; /* headers; or absent */
     bool is_header, is_10, is_over;
     bool answered;
     int status;

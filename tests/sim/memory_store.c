@@ -59,7 +59,9 @@ struct store *disk_open(struct disk *d, bool writes)
 
 void memory_close(struct store *s)
 {
-    if (memory_of(s)->writes && disk_of(s)->transaction != TRANSACTION_NONE)
+    if (memory_of(s)->is_shared)
+        memory_leave(s);
+    else if (memory_of(s)->writes && disk_of(s)->transaction != TRANSACTION_NONE)
         memory_rollback(s);
     memory_take_back(s);
     free(memory_of(s));
@@ -71,6 +73,9 @@ int memory_fault(struct store *s, enum disk_op op, struct error *err)
     bool full = op == DISK_COMMIT && disk_of(s)->full;
 
     memory_take_back(s);
+    int code = memory_session(s, err);
+    if (code != 0)
+        return code;
     if (!full && (*planned == 0 || --*planned > 0))
         return 0;
     disk_of(s)->n_faults += memory_of(s)->writes;
@@ -149,6 +154,7 @@ void disk_crash(struct disk *d)
     d->moved = d->safe_moved;
     d->noted = d->safe_noted;
     disk_runs_copy(&d->runs, &d->safe_runs);
+    disk_operations_undo(d);
     (void)end_transaction(d); /* nobody hears of it */
 }
 
@@ -164,7 +170,10 @@ void memory_demand(bool holds, const char *what)
 
 int memory_begin(struct store *s, struct error *err)
 {
-    memory_demand(memory_of(s)->writes && disk_of(s)->transaction == TRANSACTION_NONE, "begin");
+    memory_demand(memory_of(s)->writes &&
+                      (memory_of(s)->is_ended || disk_of(s)->transaction == TRANSACTION_NONE),
+                  "begin");
+    disk_moment(s, DISK_BEGUN);
     disk_of(s)->n_begins++;
     int code = memory_fault(s, DISK_BEGIN, err);
     if (code == 0)
@@ -175,15 +184,20 @@ int memory_begin(struct store *s, struct error *err)
 void memory_rollback(struct store *s)
 {
     memory_take_back(s);
-    disk_crash(disk_of(s));
+    if (!memory_of(s)->is_ended) /* else that was done already */
+        disk_crash(disk_of(s));
 }
 
 int memory_commit(struct store *s, struct error *err)
 {
     struct disk *d = disk_of(s);
 
+    disk_moment(s, DISK_COMMITTING);
+    int code = memory_fence(s, err);
+    if (code != 0)
+        return code;
     memory_demand(d->transaction != TRANSACTION_NONE, "commit");
-    int code = memory_fault(s, DISK_COMMIT, err);
+    code = memory_fault(s, DISK_COMMIT, err);
     if (code == 0 && d->transaction == TRANSACTION_FAILED)
         code = error_set(err, ERR_IO, "an earlier fault");
     if (code != 0) {
@@ -195,8 +209,10 @@ int memory_commit(struct store *s, struct error *err)
     d->safe_moved = d->moved;
     d->safe_noted = d->noted;
     disk_runs_copy(&d->safe_runs, &d->runs);
+    disk_operations_keep(d);
     struct disk_job *dirty = end_transaction(d);
     d->committed(d->arg, dirty);
+    disk_moment(s, DISK_STORED);
     return 0;
 }
 

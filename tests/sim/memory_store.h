@@ -36,6 +36,14 @@ struct disk {
     unsigned n_faults, n_read_faults, n_begins;
     bool full;
     bool lenient; /* see disk_set_lenient */
+    /* memory_shared.c */
+    int64_t epoch;
+    struct memory_store *holder;       /* has the lock; NULL: nobody */
+    struct disk_operation *operations; /* owned */
+    size_t n_operations, n_safe_operations, cap_operations;
+    size_t n_old_operations; /* before the last commit */
+    disk_moment_cb moment;
+    void *moment_arg;
     size_t expire_rows;
     disk_committed_cb committed;
     void *arg;
@@ -45,6 +53,9 @@ struct memory_store {
     struct store base;
     struct disk *disk; /* borrowed */
     bool writes;
+    /* Of several gateways: see memory_shared.c. */
+    bool is_shared, is_ended, is_fenced;
+    int64_t epoch;
     char *out; /* owned; the texts that were handed out last */
     size_t n_out;
 };
@@ -71,6 +82,19 @@ STORE_DECLARE(memory, thread_forget)
 STORE_DECLARE(memory, run_forget)
 STORE_DECLARE(memory, thread_copy)
 STORE_DECLARE(memory, states)
+
+/* --- of several gateways: memory_shared.c --------------------------------------- */
+
+extern const struct store_admin memory_shared_admin;
+/* Its session has ended: connects again, if nobody else has the jobs. */
+int memory_session(struct store *s, struct error *err);
+/* Before a commit: may it?  The fence of a store that several gateways share. */
+int memory_fence(struct store *s, struct error *err);
+void memory_leave(struct store *s);
+void disk_moment(struct store *s, enum disk_moment moment);
+void disk_operations_undo(struct disk *d);
+void disk_operations_keep(struct disk *d);
+void disk_operations_free(struct disk *d);
 
 struct str disk_copy_text(struct str s); /* owned */
 /* Gives @row texts of its own; row_disown() frees them. */

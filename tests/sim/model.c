@@ -134,12 +134,33 @@ static void check_has_not_asked(const struct model *m, const struct truth *t)
                      id_of(t), t->attempt, STR_ARG(q->rows[i].id));
 }
 
+/* The gateway whose process leased it; NULL: it was none. */
+static const struct gateway_life *life_of(const struct sim *s, const struct truth *t)
+{
+    static const char prefix[] = "gateway:g";
+
+    if (s->p.n_gateways == 0 || !sim_is_dead(s, t->agent->name) ||
+        strncmp(t->request, prefix, sizeof(prefix) - 1) != 0)
+        return NULL;
+    return &s->lives[strtoul(t->request + sizeof(prefix) - 1, NULL, 10)];
+}
+
+/* Has its worker died with its server? */
+static bool has_died(const struct sim *s, const struct truth *t)
+{
+    const struct gateway_life *life = life_of(s, t);
+
+    if (s->p.n_gateways == 0)
+        return t->running_since <= s->server->recovered_at && sim_is_dead(s, t->agent->name);
+    return life != NULL && life->last_gone >= t->running_since;
+}
+
 /* @told: somebody said so; otherwise the lease must have run out. */
 static void take_loss(struct model *m, struct truth *t, bool told)
 {
-    const struct server *server = &m->sim->server;
+    const struct server *server = m->sim->server;
     int64_t heard = m->sim->now - server->heard_at;
-    bool died = t->running_since <= server->recovered_at && sim_is_dead(m->sim, t->agent->name);
+    bool died = has_died(m->sim, t);
 
     t->n_lost++;
     check_has_not_asked(m, t);
@@ -149,7 +170,8 @@ static void take_loss(struct model *m, struct truth *t, bool told)
         sim_fail(m->sim,
                  "%s: attempt %" PRId64 " lost its lease, heard for %" PRId64 " ms only",
                  id_of(t), t->attempt, heard);
-    if (t->lease_attempt == t->attempt && m->sim->now < t->leased_until)
+    if (t->lease_attempt == t->attempt && m->sim->now < t->leased_until &&
+        !(died && m->sim->p.n_gateways > 0))
         sim_fail(m->sim, "%s: attempt %" PRId64 " lost its lease %" PRId64 " ms too early",
                  id_of(t), t->attempt, t->leased_until - m->sim->now);
 }
@@ -389,14 +411,23 @@ static void check_threads(struct sim *s)
     }
 }
 
+void model_forget_numbers(struct sim *s)
+{
+    for (struct truth *t = s->model->truths; t != NULL; t = t->next)
+        t->last_number = 0;
+}
+
 void model_committed(void *model, struct disk_job *dirty)
 {
     struct model *m = model;
     struct json_reader reader;
 
     m->n_commits++;
-    m->sim->server.turn_committed |=
-        disk_begins(m->sim->disk) == m->sim->server.turn_begins + 1;
+    if (m->sim->p.n_gateways > 0 && !disk_holds(m->sim->disk, m->sim->server->store))
+        sim_fail(m->sim, "gateway %u has written, and no longer owns the jobs",
+                 m->sim->server->instance);
+    m->sim->server->turn_committed |=
+        disk_begins(m->sim->disk) == m->sim->server->turn_begins + 1;
     json_reader_init(&reader, SIZE_MAX / 64, 256);
     for (struct disk_job *job = dirty; job != NULL; job = job->next_dirty)
         take_job(m, job, &reader);
@@ -407,12 +438,32 @@ void model_committed(void *model, struct disk_job *dirty)
 
 /* --- turns ---------------------------------------------------------------------- */
 
+/* Jobs of a gateway's own processes are lost as soon as it is known to be gone, which takes a
+ * few beats. */
+static void check_gateway(struct sim *s, const struct truth *t, int64_t seen)
+{
+    enum { KNOWN_MS = PEER_STALE_MS + 3000 };
+    const struct gateway_life *life = life_of(s, t);
+    const struct server *server = s->server;
+
+    if (life == NULL || t->state != JOB_RUNNING)
+        return;
+    if (life->gone_since > t->running_since && life->gone_since < seen &&
+        life->gone_since > server->recovered_at)
+        sim_fail(s, "%s: its gateway is gone, which is known for %" PRId64 " ms", id_of(t),
+                 s->now - life->gone_since);
+    if (life->died > t->running_since && s->now - life->died > KNOWN_MS &&
+        s->now - server->steady_since > KNOWN_MS && s->now - server->beat_at < 1500)
+        sim_fail(s, "%s: its gateway is gone for %" PRId64 " ms", id_of(t),
+                 s->now - life->died);
+}
+
 /* What is due must have happened: the journal looks every 250 ms, and has done so since
  * turns have worked. */
 static void check_due(struct sim *s, const struct truth *t)
 {
     const struct job_row *row = &t->job->row;
-    const struct server *server = &s->server;
+    const struct server *server = s->server;
     int64_t stored = sim_stored_now(s) - s->now; /* from our time to that of rows */
     int64_t seen = s->now - 250, seen_row = seen + stored;
     int64_t lease = row->lease_until - stored, cancel = row->cancel_requested - stored;
@@ -425,8 +476,10 @@ static void check_due(struct sim *s, const struct truth *t)
         lease = server->heard_at + t->agent->lease_ms;
     if (t->state == JOB_RUNNING && lease < seen)
         sim_fail(s, "%s: its lease has run out %" PRId64 " ms ago", id_of(t), s->now - lease);
-    if (t->state == JOB_RUNNING && t->running_since < server->recovered_at &&
-        sim_is_dead(s, t->agent->name))
+    if (s->p.n_gateways > 0)
+        check_gateway(s, t, seen);
+    else if (t->state == JOB_RUNNING && t->running_since < server->recovered_at &&
+             sim_is_dead(s, t->agent->name))
         sim_fail(s, "%s: its worker has died with the server", id_of(t));
     if (cancel < server->recovered_at)
         cancel = server->recovered_at;
@@ -467,7 +520,7 @@ static void check_far(struct sim *s, const struct truth *t)
 
 static void check_stats(struct sim *s)
 {
-    const struct journal_counts *counts = journal_counts(s->server.journal);
+    const struct journal_counts *counts = journal_counts(s->server->journal);
     size_t jobs = 0, queued = 0, running = 0, owned = 0;
 
     for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
@@ -490,9 +543,11 @@ static void check_stats(struct sim *s)
                  "there are %zu, %zu, %zu",
                  counter_get(&counts->jobs), counter_get(&counts->queued),
                  counter_get(&counts->running), jobs, queued, running);
-    if (counter_get(&counts->failed_commits) != s->server.n_failed_turns)
+    if (s->p.n_gateways > 0)
+        return; /* it has made turns by itself, and leases of other gateways wait too */
+    if (counter_get(&counts->failed_commits) != s->server->n_failed_turns)
         sim_fail(s, "the journal counts %" PRIu64 " failed turns, there were %" PRIu64,
-                 counter_get(&counts->failed_commits), s->server.n_failed_turns);
+                 counter_get(&counts->failed_commits), s->server->n_failed_turns);
     size_t leases = 0;
     for (const struct call *c = s->calls; c != NULL; c = c->next)
         leases += c->posted && !c->done && c->req.op == JOURNAL_LEASE;
@@ -503,10 +558,10 @@ static void check_stats(struct sim *s)
 
 void model_check_turn(struct sim *s)
 {
-    if (!s->server.turn_committed && disk_faults(s->disk) == s->server.turn_faults)
+    if (!s->server->turn_committed && disk_faults(s->disk) == s->server->turn_faults)
         sim_fail(s, "a turn failed without a fault");
     /* A job that could not be read again is counted as it was, until it can. */
-    if (disk_read_faults(s->disk) == s->server.turn_read_faults)
+    if (disk_read_faults(s->disk) == s->server->turn_read_faults)
         check_stats(s);
 }
 

@@ -79,6 +79,8 @@ void model_committed(void *model, struct disk_job *dirty);
 void model_check_reply(struct call *c);
 /* After every turn. */
 void model_check_turn(struct sim *s);
+/* Another server numbers its leases by itself. */
+void model_forget_numbers(struct sim *s);
 /* At the end: what can be rebuilt is rebuilt. */
 void model_check_folds(struct sim *s);
 

@@ -345,7 +345,7 @@ static void check_refused(struct call *c)
             complain(c, "it holds a job");
         return;
     }
-    bool committed = c->sim->server.turn_committed;
+    bool committed = c->sim->server->turn_committed;
     if (r->op == JOURNAL_ANSWER_QUESTION && r->code == ERR_REFUSED &&
         r->reply.first.p != NULL && committed && !moving)
         check_late(c);
@@ -386,7 +386,7 @@ static bool may_be_busy(struct call *c)
 
 void model_check_reply(struct call *c)
 {
-    const struct server *server = &c->sim->server;
+    const struct server *server = c->sim->server;
     bool faulty = disk_faults(c->sim->disk) > server->turn_faults || may_be_busy(c);
 
     if (c->req.code == 0 && !server->turn_committed)

@@ -11,6 +11,7 @@ struct reader_sim {
     char job[ID_BYTES];
     bool chosen; /* it has a job to read */
     const struct stream_format *format;
+    struct server *home; /* that it reads from */
     unsigned loop;
     struct http_request *req; /* owned; NULL: not connected */
     bool by_header, slow;
@@ -94,7 +95,7 @@ static void leave(struct reader_sim *r)
 void readers_lose_server(struct sim *s)
 {
     for (size_t i = 0; i < MAX_READERS; i++)
-        if (s->readers[i].req != NULL)
+        if (s->readers[i].req != NULL && s->readers[i].home == s->server)
             leave(&s->readers[i]);
 }
 
@@ -128,7 +129,8 @@ static void connect_to(struct sim *s, struct reader_sim *r)
     sim_note(s, "%s connects to %s in %s after %" PRIu64 ".%u%s%s", r->name, r->job,
              r->format->dialect->name, r->cursor.seq, r->cursor.k,
              r->by_header ? " by header" : "", r->req->is_header ? " (HEAD)" : "");
-    job_stream_open(s->server.loops[r->loop].streams, r->req, &what);
+    r->home = sim_some_server(s);
+    job_stream_open(r->home->loops[r->loop].streams, r->req, &what);
 }
 
 /* --- choosing --------------------------------------------------------------------- */
@@ -594,20 +596,30 @@ static bool move_readers(struct sim *s)
     return moved;
 }
 
+static bool move_server(struct sim *s, struct server *server)
+{
+    bool moved = false;
+
+    for (unsigned i = 0; i < s->p.n_loops; i++) {
+        while (fake_mailbox_waiting(server->loops[i].box) > 0) {
+            fake_mailbox_deliver(server->loops[i].box);
+            moved = true;
+        }
+    }
+    while (fake_pool_waiting(server->pool) > 0) {
+        fake_pool_run(server->pool, 0);
+        moved = true;
+    }
+    return moved;
+}
+
 static bool move_all(struct sim *s)
 {
     bool moved = move_readers(s);
 
-    for (unsigned i = 0; i < s->p.n_loops; i++) {
-        while (fake_mailbox_waiting(s->server.loops[i].box) > 0) {
-            fake_mailbox_deliver(s->server.loops[i].box);
-            moved = true;
-        }
-    }
-    while (fake_pool_waiting(s->server.pool) > 0) {
-        fake_pool_run(s->server.pool, 0);
-        moved = true;
-    }
+    for (size_t i = 0; i < MAX_GATEWAYS; i++)
+        if (s->servers[i].up)
+            moved |= move_server(s, &s->servers[i]);
     return moved;
 }
 
@@ -642,26 +654,40 @@ static void come_to_rest(struct sim *s)
         }
 }
 
+static void check_hubs(struct sim *s, const struct server *server)
+{
+    for (unsigned i = 0; i < s->p.n_loops; i++) {
+        size_t here = 0;
+
+        for (size_t k = 0; k < MAX_READERS; k++)
+            here += s->readers[k].req != NULL && s->readers[k].home == server &&
+                    s->readers[k].loop == i;
+        if (hub_readers(server->loops[i].hub) != here)
+            sim_fail(s, "the hub has %zu readers, there are %zu",
+                     hub_readers(server->loops[i].hub), here);
+    }
+}
+
+/* A gateway that takes itself for the one that writes hears of nobody else, until it knows. */
+static bool is_told(const struct sim *s, const struct server *server)
+{
+    return s->p.n_gateways == 0 || server->store == NULL || disk_holds(s->disk, server->store);
+}
+
 void readers_settle(struct sim *s)
 {
     come_to_rest(s);
     /* What was not told is found by a re-check: the next one, or the one after it when
      * something else was told meanwhile. */
-    for (unsigned i = 0; i < 2 && s->server.notifier.ops->may_lose; i++) {
+    for (unsigned i = 0; i < 2 && s->server->notifier.ops->may_lose; i++) {
         server_pass_time(s, 1000);
         come_to_rest(s);
     }
-    for (unsigned i = 0; i < s->p.n_loops; i++) {
-        size_t here = 0;
-
-        for (size_t k = 0; k < MAX_READERS; k++)
-            here += s->readers[k].req != NULL && s->readers[k].loop == i;
-        if (hub_readers(s->server.loops[i].hub) != here)
-            sim_fail(s, "the hub has %zu readers, there are %zu",
-                     hub_readers(s->server.loops[i].hub), here);
-    }
+    for (size_t i = 0; i < MAX_GATEWAYS; i++)
+        if (s->servers[i].up)
+            check_hubs(s, &s->servers[i]);
     for (size_t i = 0; i < MAX_READERS; i++)
-        if (s->readers[i].req != NULL)
+        if (s->readers[i].req != NULL && is_told(s, s->readers[i].home))
             check_at_rest(s, &s->readers[i]);
 }
 

@@ -1,7 +1,10 @@
-#include "model.h"
+#include "gateways.h"
 
 #include "base/container_of.h"
+#include "base/error.h"
+#include "cluster/codec.h"
 #include "journal/counts.h"
+#include "journal/inbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +45,18 @@ static void on_stepped(void *arg, int64_t ms, bool was_down)
 
 static bool on_wanted(void *arg, struct str job)
 {
-    return hub_wanted(((struct sim *)arg)->server.shared, job);
+    return hub_wanted(((struct sim *)arg)->server->shared, job);
 }
 
 static void on_published(void *arg, const struct publication *pubs, size_t n)
 {
     struct sim *s = arg;
 
-    if (!s->server.turn_committed)
+    if (!s->server->turn_committed)
         sim_fail(s, "news of something that was not committed");
-    hub_published(s->server.shared, pubs, n);
+    hub_published(s->server->shared, pubs, n);
+    if (s->server->member != NULL)
+        member_published(s->server->member, pubs, n);
 }
 
 /* As from another process: nothing of the caller's is there when it is heard. */
@@ -114,10 +119,13 @@ static void on_queued(void *arg, struct str agent)
 {
     struct sim *s = arg;
 
+    if (s->server->member != NULL)
+        member_queued(s->server->member, agent);
     for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
         if (t->gone == 0 && t->state == JOB_QUEUED && str_eq(t->agent->name, agent))
             return;
-    sim_fail(s, "no job of %.*s is queued", STR_ARG(agent));
+    if (!s->server->is_late)
+        sim_fail(s, "no job of %.*s is queued", STR_ARG(agent));
 }
 
 static void start_loop(struct sim *s, struct loop *loop)
@@ -130,15 +138,15 @@ static void start_loop(struct sim *s, struct loop *loop)
     *loop = (struct loop){ .last_tick = s->now };
     traffic_init(&loop->traffic);
     must(mailbox_new(NULL, &loop->box));
-    must(hub_new(s->server.shared, loop->box, &loop->hub));
-    must(streams_new(&loop->http, loop->hub, s->server.pool, loop->box, &loop->traffic,
+    must(hub_new(s->server->shared, loop->box, &loop->hub));
+    must(streams_new(&loop->http, loop->hub, s->server->pool, loop->box, &loop->traffic,
                      &options, &loop->streams));
 }
 
-static int start_journal(struct sim *s)
+static struct journal_options options_of(struct sim *s)
 {
-    struct journal_options options = {
-        .store = s->server.store,
+    return (struct journal_options){
+        .store = s->server->store,
         .agents = s->agents,
         .n_agents = s->p.n_agents,
         .default_expiry_seconds = s->p.expiry_s,
@@ -152,30 +160,60 @@ static int start_journal(struct sim *s)
                     .stepped = on_stepped,
                     .arg = s },
     };
+}
+
+static int start_journal(struct sim *s)
+{
+    struct journal_options options = options_of(s);
     struct error err;
 
-    must(journal_new(&options, &s->server.journal, &err));
-    int code = journal_recover(s->server.journal, s->dead, s->n_dead, &err);
+    must(journal_new(&options, &s->server->journal, &err));
+    int code = journal_recover(s->server->journal, s->dead, s->n_dead, &err);
     if (code != 0) {
-        journal_free(s->server.journal);
-        s->server.journal = NULL;
+        journal_free(s->server->journal);
+        s->server->journal = NULL;
     }
     return code;
 }
 
+/* What serves readers. */
+static void start_readers(struct sim *s, const struct notifier_ops *notifier)
+{
+    struct server *server = s->server;
+
+    server->notifier.ops = notifier;
+    must(hub_shared_new(&server->notifier, &server->shared));
+    server->pool = fake_pool_new(disk_open(s->disk, false));
+    for (unsigned i = 0; i < s->p.n_loops; i++)
+        start_loop(s, &server->loops[i]);
+}
+
+void server_start_parts(struct sim *s,
+                        void (*forward)(void *arg, struct journal_request *chain))
+{
+    struct server *server = s->server;
+    struct journal_options options = options_of(s);
+    struct error err;
+
+    server->up = true;
+    server->good_since = -1;
+    start_readers(s, &notifier_shared);
+    options.forward = forward;
+    options.forward_arg = server;
+    options.put_answer = codec_put_answer;
+    options.read_answer = codec_read_answer;
+    must(journal_new(&options, &server->journal, &err));
+}
+
 void server_start(struct sim *s)
 {
-    struct server *server = &s->server;
+    struct server *server = s->server;
     unsigned faults = disk_faults(s->disk);
 
     s->n_servers++;
     *server = (struct server){ .up = true, .good_since = -1, .recovered_at = s->now };
     server->store = disk_open(s->disk, true);
-    server->notifier.ops = notifiers[s->p.hints];
-    must(hub_shared_new(&server->notifier, &server->shared));
-    server->pool = fake_pool_new(disk_open(s->disk, false));
-    for (unsigned i = 0; i < s->p.n_loops; i++)
-        start_loop(s, &server->loops[i]);
+    start_readers(s, notifiers[s->p.hints]);
     while (start_journal(s) != 0) { /* whoever starts servers tries again */
         sim_note(s, "recovery failed");
         if (disk_faults(s->disk) == faults)
@@ -213,11 +251,24 @@ static bool has_more(const struct server *server)
     return !server->dying && journal_next_ms(server->journal) == 0;
 }
 
+void server_begin_turns(struct sim *s)
+{
+    s->turning = s->server;
+    s->server->is_late = false;
+}
+
+void server_end_turns(struct sim *s)
+{
+    s->turning = NULL;
+}
+
 static void one_turn(struct sim *s)
 {
-    struct server *server = &s->server;
+    struct server *server = s->server;
+    int64_t began = s->now;
 
     plan_faults(s);
+    server_begin_turns(s);
     if (server->good_since < 0 || s->now - server->last_turn > AWAY_MS)
         server->heard_at = s->now;
     server->turn_committed = false;
@@ -226,8 +277,9 @@ static void one_turn(struct sim *s)
     server->turn_read_faults = disk_read_faults(s->disk);
     bool worked = journal_turn(server->journal);
     bool committed = server->turn_committed;
+    server_end_turns(s);
     if (worked)
-        server->last_turn = s->now;
+        server->last_turn = began;
     if (worked && !committed) {
         server->n_failed_turns++;
         server->failed_at = s->now;
@@ -242,7 +294,8 @@ static void one_turn(struct sim *s)
     calls_sweep(s);
     if (counter_get(&journal_counts(server->journal)->missing_rows) != 0)
         sim_fail(s, "a turn needed rows that it had not read");
-    if (worked && !server->dying && !has_more(server))
+    if (worked && !server->dying && !server->is_late && !has_more(server) &&
+        !store_is_lost(server->store))
         model_check_turn(s);
 }
 
@@ -250,15 +303,13 @@ void server_turn(struct sim *s)
 {
     do
         one_turn(s);
-    while (has_more(&s->server));
+    while (has_more(s->server));
 }
 
-void server_pass_time(struct sim *s, int64_t ms)
+static void tick_loops(struct sim *s, struct server *server)
 {
-    s->now += ms;
-    fake_clock_set(s->now);
     for (unsigned i = 0; i < s->p.n_loops; i++) {
-        struct loop *loop = &s->server.loops[i];
+        struct loop *loop = &server->loops[i];
 
         for (unsigned n = 0; s->now - loop->last_tick >= 1000 && n < 3; n++) {
             loop->last_tick += 1000;
@@ -267,6 +318,17 @@ void server_pass_time(struct sim *s, int64_t ms)
         if (s->now - loop->last_tick > 1000)
             loop->last_tick = s->now;
     }
+}
+
+void server_pass_time(struct sim *s, int64_t ms)
+{
+    s->now += ms;
+    fake_clock_set(s->now);
+    if (s->p.n_gateways == 0)
+        tick_loops(s, s->server);
+    for (size_t i = 0; i < s->p.n_gateways; i++)
+        if (s->servers[i].up)
+            tick_loops(s, &s->servers[i]);
 }
 
 /* --- stopping ------------------------------------------------------------------- */
@@ -281,9 +343,26 @@ static void stop_loop(struct sim *s, struct loop *loop)
     hub_free(loop->hub);
 }
 
+/* What other gateways know of it, and what it knows of them. */
+static void stop_sharing(struct sim *s)
+{
+    struct server *server = s->server;
+    struct journal_request *list = inbox_close(journal_inbox(server->journal)), *next;
+
+    network_lose(s, server);
+    mailbox_close(server->served);
+    for (; list != NULL; list = next) { /* the power has gone: nobody answers them */
+        next = list->next;
+        list->next = NULL;
+        list->code = ERR_BUSY;
+        loop_call_answer(&list->loop_call);
+    }
+    link_free(server->link);
+}
+
 static void stop(struct sim *s)
 {
-    struct server *server = &s->server;
+    struct server *server = s->server;
 
     server->stopping = true;
     readers_lose_server(s);
@@ -291,14 +370,24 @@ static void stop(struct sim *s)
     thread_pool_free(server->pool);
     for (unsigned i = 0; i < s->p.n_loops; i++)
         stop_loop(s, &server->loops[i]);
+    if (server->link != NULL)
+        stop_sharing(s);
     journal_free(server->journal);
+    if (server->served != NULL)
+        mailbox_free(server->served);
+    member_free(server->member);
+    newest_free(server->newest);
     for (unsigned i = 0; i < s->p.n_loops; i++)
         mailbox_free(server->loops[i].box);
     hub_shared_free(server->shared);
-    calls_lose_all(s);
-    disk_crash(s->disk);
+    calls_lose(s, server);
+    if (server->link == NULL)
+        disk_crash(s->disk);
     store_close(server->store);
     server->up = false;
+    server->store = NULL;
+    if (server->link != NULL)
+        return;
     for (struct truth *t = s->model->truths; t != NULL; t = t->next) {
         t->last_number = 0;
         if (sim_is_dead(s, t->agent->name))
@@ -315,7 +404,7 @@ void server_stop(struct sim *s)
 static void drain(struct sim *s)
 {
     for (unsigned i = 0; i < s->p.n_loops; i++)
-        streams_drain(s->server.loops[i].streams, 3000);
+        streams_drain(s->server->loops[i].streams, 3000);
     for (unsigned n = 0; n < 70; n++)
         server_pass_time(s, 1000);
     server_turn(s);
@@ -330,7 +419,7 @@ void server_crash(struct sim *s)
     sim_note(s, "the server goes down %s", ways[format]);
     if (format == 3)
         drain(s);
-    s->server.dying = true;
+    s->server->dying = true;
     if (format == 1)
         disk_fail(s->disk, true, DISK_COMMIT, 1);
     if (format == 1 || format == 2)

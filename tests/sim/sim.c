@@ -37,7 +37,8 @@ _Noreturn void sim_fail(struct sim *s, const char *format, ...)
     va_start(args, format);
     (void)vprintf(format, args);
     va_end(args);
-    printf("\n  again: sim --seed %" PRIu64 " (-v: all steps)\n  the last of them:\n", s->seed);
+    printf("\n  again: sim%s --seed %" PRIu64 " (-v: all steps)\n  the last of them:\n",
+           s->p.n_gateways > 0 ? " --gateways" : "", s->seed);
     for (unsigned i = first; i < s->n_notes && !s->verbose; i++)
         printf("    %s\n", s->notes[i % N_NOTES]);
     (void)fflush(stdout);
@@ -112,6 +113,38 @@ static void draw_profile(struct sim *s)
         make_big(&s->p);
 }
 
+/* Several gateways: the clock is the database's, and nobody sets it. */
+static void make_gateways(struct sim *s)
+{
+    struct chance *c = &s->chance;
+
+    s->p.n_gateways = (unsigned)chance_between(c, 2, MAX_GATEWAYS);
+    s->p.clock_permille = 0;
+    s->p.hints = HINTS_WITH_RECORDS;
+    s->p.cut_permille = chance_of(c, 300) ? 0 : (unsigned)chance_below(c, 15);
+    s->p.network_permille = (unsigned)chance_between(c, 150, 900);
+    s->p.hint_permille = chance_of(c, 500) ? 0 : (unsigned)chance_below(c, 1001);
+    s->p.freeze_permille = chance_of(c, 400) ? 0 : (unsigned)chance_below(c, 12);
+    s->p.step_ms = chance_between(c, 10, 120);
+}
+
+struct server *sim_some_server(struct sim *s)
+{
+    if (s->p.n_gateways == 0)
+        return s->server;
+    struct server *g = &s->servers[chance_below(&s->chance, s->p.n_gateways)];
+    while (!g->up)
+        g = &s->servers[chance_below(&s->chance, s->p.n_gateways)];
+    return g;
+}
+
+bool sim_is_same(const struct sim *s, const struct server *home, unsigned number)
+{
+    if (s->p.n_gateways == 0)
+        return number == s->n_servers;
+    return home->up && home->instance == number;
+}
+
 static void make_agents(struct sim *s)
 {
     static const char *const names[MAX_AGENTS] = { "triage", "demo", "research" };
@@ -152,7 +185,7 @@ bool sim_is_dead(const struct sim *s, struct str agent)
 
 int64_t sim_stored_now(const struct sim *s)
 {
-    return s->now + s->server.base + disk_moved(s->disk);
+    return s->now + s->server->base + disk_moved(s->disk);
 }
 
 void sim_set_clock(struct sim *s)
@@ -181,12 +214,15 @@ static void step_reader(struct sim *s)
 
 static void step_message(struct sim *s)
 {
-    fake_mailbox_deliver(s->server.loops[chance_below(&s->chance, s->p.n_loops)].box);
+    struct server *server = sim_some_server(s);
+
+    fake_mailbox_deliver(server->loops[chance_below(&s->chance, s->p.n_loops)].box);
 }
 
 static void step_task(struct sim *s)
 {
-    size_t n = fake_pool_waiting(s->server.pool);
+    struct server *server = sim_some_server(s);
+    size_t n = fake_pool_waiting(server->pool);
 
     if (n == 0)
         return;
@@ -195,7 +231,7 @@ static void step_task(struct sim *s)
 
         disk_fail(s->disk, false, reads[chance_below(&s->chance, 3)], 1);
     }
-    fake_pool_run(s->server.pool, chance_below(&s->chance, n));
+    fake_pool_run(server->pool, chance_below(&s->chance, n));
     disk_heal(s->disk);
 }
 
@@ -212,6 +248,14 @@ static void step_time(struct sim *s)
         sim_set_clock(s);
 }
 
+static void step_turn(struct sim *s)
+{
+    if (s->p.n_gateways > 0)
+        gateways_turn(s);
+    else
+        server_turn(s);
+}
+
 /* Retention comes, whoever is just reading. */
 static void step_age(struct sim *s)
 {
@@ -219,7 +263,15 @@ static void step_age(struct sim *s)
         return;
     sim_note(s, "what has ended expires");
     server_pass_time(s, (s->p.expiry_s + 11) * 1000);
-    server_turn(s);
+    step_turn(s);
+}
+
+void sim_clients_step(struct sim *s)
+{
+    void (*const steps[])(struct sim *) = { step_worker,   step_worker,   step_worker,
+                                            client_submit, client_cancel, client_answer };
+
+    steps[chance_below(&s->chance, sizeof(steps) / sizeof(steps[0]))](s);
 }
 
 static void one_step(struct sim *s)
@@ -228,7 +280,7 @@ static void one_step(struct sim *s)
         unsigned weight;
         void (*step)(struct sim *s);
     } steps[] = {
-        { s->p.turn_weight, server_turn },
+        { s->p.turn_weight, step_turn },
         { 260, step_worker },
         { 60, speaker_step },
         { 200, step_reader },
@@ -246,7 +298,9 @@ static void one_step(struct sim *s)
     size_t total = 0, at;
 
     step_time(s);
-    if (chance_of(&s->chance, s->p.crash_permille)) {
+    if (s->p.n_gateways > 0) {
+        gateways_step(s);
+    } else if (chance_of(&s->chance, s->p.crash_permille)) {
         server_crash(s);
         return;
     }
@@ -292,9 +346,11 @@ static void drain(struct sim *s)
         speaker_step(s);
         if (n % 50 == 49)
             client_cancel_all(s);
-        server_turn(s);
+        if (s->p.n_gateways > 0)
+            gateways_settle(s);
+        step_turn(s);
         /* With re-checks it takes seconds, and leases do not run out meanwhile. */
-        if (n % 200 == 0 || !s->server.notifier.ops->may_lose)
+        if (n % 200 == 0 || !s->server->notifier.ops->may_lose)
             readers_settle(s);
     }
     for (n = 0; !readers_finished(s); n++)
@@ -310,7 +366,9 @@ static void expire_all(struct sim *s)
         size_t left = 0;
 
         server_pass_time(s, 2000000000);
-        server_turn(s);
+        if (s->p.n_gateways > 0)
+            gateways_settle(s);
+        step_turn(s);
         for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
             left += t->gone == 0;
         if (left == 0)
@@ -327,19 +385,22 @@ static void expire_all(struct sim *s)
 }
 
 /* Returns how many requests it had. */
-static uint64_t run_seed(uint64_t seed, bool verbose)
+static uint64_t run_seed(uint64_t seed, bool verbose, bool has_gateways)
 {
     long before = fake_memory_blocks();
     struct sim *s = calloc(1, sizeof(*s));
 
     if (s == NULL)
         abort();
+    s->server = &s->servers[0];
     s->seed = seed;
     s->verbose = verbose;
     s->chance.state = seed * 0x2545f4914f6cdd1du;
     s->now = 1771237800000;
     fake_clock_set(s->now);
     draw_profile(s);
+    if (has_gateways)
+        make_gateways(s);
     make_agents(s);
     s->model = model_new(s);
     s->disk = disk_new(model_committed, s->model);
@@ -347,13 +408,19 @@ static uint64_t run_seed(uint64_t seed, bool verbose)
     workers_init(s);
     speakers_init(s);
     readers_init(s);
-    server_start(s);
+    if (has_gateways)
+        gateways_start(s);
+    else
+        server_start(s);
     for (s->step = 1; s->step <= s->p.n_steps; s->step++)
         one_step(s);
     s->model->n_questions = disk_questions(s->disk)->n;
     drain(s);
     expire_all(s);
-    server_stop(s);
+    if (has_gateways)
+        gateways_stop(s);
+    else
+        server_stop(s);
     workers_done(s);
     speakers_done(s);
     readers_done(s);
@@ -391,7 +458,7 @@ static uint64_t *new_counter(void)
 }
 
 /* In a process of its own, so that a crash of one seed is only its own. */
-static bool seed_passes(uint64_t seed, uint64_t *n_requests)
+static bool seed_passes(uint64_t seed, bool has_gateways, uint64_t *n_requests)
 {
     int status;
 
@@ -400,7 +467,7 @@ static bool seed_passes(uint64_t seed, uint64_t *n_requests)
     if (child < 0)
         abort();
     if (child == 0) {
-        *n_requests += run_seed(seed, false);
+        *n_requests += run_seed(seed, false, has_gateways);
         exit(0);
     }
     if (waitpid(child, &status, 0) != child)
@@ -415,14 +482,14 @@ static bool seed_passes(uint64_t seed, uint64_t *n_requests)
 }
 
 /* Until @last, or for @seconds when that is not 0. */
-static int run_seeds(uint64_t first, uint64_t last, time_t seconds)
+static int run_seeds(uint64_t first, uint64_t last, time_t seconds, bool has_gateways)
 {
     unsigned passed = 0, failed = 0;
     uint64_t *n_requests = new_counter();
     time_t end = time(NULL) + seconds; /* the real one: only clock_gettime is played */
 
     for (uint64_t seed = first; seed <= last && (seconds == 0 || time(NULL) < end); seed++) {
-        if (seed_passes(seed, n_requests))
+        if (seed_passes(seed, has_gateways, n_requests))
             passed++;
         else
             failed++;
@@ -436,19 +503,23 @@ static int run_seeds(uint64_t first, uint64_t last, time_t seconds)
 int main(int argc, char **argv)
 {
     uint64_t first = 1, last = 200;
-    bool verbose = argc > 3 && strcmp(argv[3], "-v") == 0;
+    bool has_gateways = argc > 1 && strcmp(argv[1], "--gateways") == 0;
+    int at = has_gateways ? 2 : 1;
+    const char *what = argc > at + 1 ? argv[at] : "",
+               *value = argc > at + 1 ? argv[at + 1] : "";
+    bool verbose = argc > at + 2 && strcmp(argv[at + 2], "-v") == 0;
 
-    if (argc >= 3 && strcmp(argv[1], "--seed") == 0) {
-        (void)run_seed(strtoull(argv[2], NULL, 10), verbose);
-        printf("seed %s passed\n", argv[2]);
+    if (strcmp(what, "--seed") == 0) {
+        (void)run_seed(strtoull(value, NULL, 10), verbose, has_gateways);
+        printf("seed %s passed\n", value);
         return 0;
     }
-    if (argc >= 3 && strcmp(argv[1], "--seeds") == 0 &&
-        sscanf(argv[2], "%" SCNu64 "..%" SCNu64, &first, &last) == 2)
-        return run_seeds(first, last, 0);
-    if (argc >= 3 && strcmp(argv[1], "--seconds") == 0)
+    if (strcmp(what, "--seeds") == 0 &&
+        sscanf(value, "%" SCNu64 "..%" SCNu64, &first, &last) == 2)
+        return run_seeds(first, last, 0, has_gateways);
+    if (strcmp(what, "--seconds") == 0)
         return run_seeds((uint64_t)time(NULL) * 100000, UINT64_MAX,
-                         (time_t)strtoll(argv[2], NULL, 10));
-    fprintf(stderr, "usage: sim --seed N [-v] | --seeds A..B | --seconds N\n");
+                         (time_t)strtoll(value, NULL, 10), has_gateways);
+    fprintf(stderr, "usage: sim [--gateways] --seed N [-v] | --seeds A..B | --seconds N\n");
     return 2;
 }

@@ -7,6 +7,7 @@
  *     speakers.c  workers that are heard over a channel
  *     script.c    what a worker says: valid astream_events lines
  *     readers.c   readers of streams in every dialect, and what they must get
+ *     gateways.c  several servers over one store: see gateways.h
  *     model.c     what must hold after every commit and every reply
  *
  * One thread, virtual time, one seed.  Whatever is violated ends the process. */
@@ -17,6 +18,8 @@
 #include "disk.h"
 #include "fakes.h"
 
+#include "cluster/member.h"
+#include "cluster/peers.h"
 #include "hub/hub.h"
 #include "journal/journal.h"
 #include "transport/job_stream.h"
@@ -36,7 +39,9 @@ enum {
     MAX_SPEAKERS = 3,
     MAX_SUBMISSIONS = 160,
     N_THREADS = 3,
-    MAX_RUNNING = 2, /* of the owner who has a limit */
+    MAX_GATEWAYS = 3,
+    MAX_INSTANCES = 60, /* of gateways, from start to end */
+    MAX_RUNNING = 2,    /* of the owner who has a limit */
     N_NOTES = 30,
     NOTE_BYTES = 200,
     ID_BYTES = 40
@@ -58,16 +63,20 @@ struct profile {
     unsigned lost_permille;       /* per reply: it never arrives */
     unsigned silent_permille;     /* per worker's step */
     unsigned turn_weight, submit_weight, settle_weight;
-    bool big;           /* some events fill whole pages */
-    size_t page_bytes;  /* 0: as in the real world */
-    enum hints hints;   /* what becomes of them */
-    bool curious;       /* workers ask people again and again */
-    bool pipelining;    /* workers do not wait for one reply before the next batch */
-    bool has_owners;    /* every third job is somebody's who may have few at work */
-    bool reuses_ids;    /* ids of deleted and expired jobs are submitted again */
-    int64_t expiry_s;   /* retention */
-    int64_t history_ms; /* and after that */
-    int64_t step_ms;    /* time passes by up to so much per step */
+    bool big;            /* some events fill whole pages */
+    size_t page_bytes;   /* 0: as in the real world */
+    enum hints hints;    /* what becomes of them */
+    bool curious;        /* workers ask people again and again */
+    bool pipelining;     /* workers do not wait for one reply before the next batch */
+    bool has_owners;     /* every third job is somebody's who may have few at work */
+    bool reuses_ids;     /* ids of deleted and expired jobs are submitted again */
+    int64_t expiry_s;    /* retention */
+    int64_t history_ms;  /* and after that */
+    int64_t step_ms;     /* time passes by up to so much per step */
+    unsigned n_gateways; /* over one store; 0: one server, alone */
+    unsigned cut_permille, network_permille; /* per connection and step: it is cut; it moves */
+    unsigned hint_permille;                  /* per hint: it is lost */
+    unsigned freeze_permille; /* per commit: the gateway is frozen before it, or after it */
 };
 
 struct loop {
@@ -101,6 +110,30 @@ struct server {
     unsigned turn_begins;
     unsigned turn_faults, turn_read_faults; /* before this turn */
     uint64_t n_failed_turns;                /* since it was started */
+    /* Of several gateways: */
+    unsigned instance;
+    char id[GATEWAY_ID_BYTES], url[40];
+    struct journal_link *link;
+    uv_loop_t *link_loop;
+    struct mailbox *served; /* of connections of others */
+    struct newest *newest;
+    struct cluster_member *member;
+    struct gateways *gateways;     /* borrowed: the member's */
+    int64_t beat_at, steady_since; /* the last beat; they come in time since */
+    int64_t again_at;              /* it starts, recovers or ends */
+    int64_t frozen_until;
+    bool is_frozen, is_in_turn, is_leaving;
+    bool is_closing; /* its journal makes its last turns */
+    bool is_late;    /* it was frozen in this turn */
+};
+
+/* A gateway from its start to its end, as the database knows it. */
+struct gateway_life {
+    bool is_listed, is_connected;
+    int64_t beat;
+    struct store *ghost;           /* owned: a session without a gateway, or NULL */
+    int64_t died;                  /* 0: it lives */
+    int64_t gone_since, last_gone; /* the journal was told so; 0: not */
 };
 
 struct submission {
@@ -119,7 +152,8 @@ struct sim {
     int64_t skew; /* from it to the wall clock: that is set now and then */
     unsigned step;
     struct disk *disk;
-    struct server server;
+    struct server *server; /* that makes a turn, or has made the last one */
+    struct server servers[MAX_GATEWAYS];
     struct journal_agent agents[MAX_AGENTS];
     struct agent *settings[MAX_AGENTS];
     struct str dead[MAX_AGENTS]; /* agents whose workers die with the server */
@@ -138,6 +172,10 @@ struct sim {
     unsigned n_requests; /* request ids of leases */
     uint64_t n_posts;    /* requests to the journal */
     unsigned n_servers;
+    struct gateway_life lives[MAX_INSTANCES];
+    struct link_socket *sockets; /* owned */
+    struct server *turning;      /* makes a turn just now; NULL: none */
+    bool nested;                 /* others go on while one is in its turn */
     char notes[N_NOTES][NOTE_BYTES];
     unsigned n_notes;
 };
@@ -159,6 +197,12 @@ bool sim_is_dead(const struct sim *s, struct str agent);
 /* --- server.c ----------------------------------------------------------------- */
 
 void server_start(struct sim *s);
+/* Of s->server, with a journal that forwards; it is closed. */
+void server_start_parts(struct sim *s,
+                        void (*forward)(void *arg, struct journal_request *chain));
+/* Around turns of s->server that the journal makes by itself. */
+void server_begin_turns(struct sim *s);
+void server_end_turns(struct sim *s);
 void server_turn(struct sim *s);
 /* The power goes: at once, in the middle of a turn (before or after its commit), or by a
  * signal that gives it time.  It is started again at once. */
@@ -177,7 +221,9 @@ struct call {
     struct submission *sub;
     struct str hash;            /* SUBMIT */
     struct journal_reply reply; /* REPLY */
-    unsigned server;            /* to which it was posted */
+    struct server *home;        /* to which it was posted */
+    unsigned server;            /* its number */
+    unsigned codes;             /* that the gateway which writes has answered, as bits */
     bool posted;
     bool done;   /* the answer is there, or never will be */
     bool lost;   /* there is none */
@@ -191,6 +237,8 @@ void call_forget(struct call *c); /* posted; freed when it is answered */
 void call_free(struct call *c);
 /* Nobody will answer any of those that are open. */
 void calls_lose_all(struct sim *s);
+/* The same of one server. */
+void calls_lose(struct sim *s, const struct server *home);
 void calls_sweep(struct sim *s); /* frees answered orphans */
 
 void client_submit(struct sim *s);
@@ -202,6 +250,28 @@ void client_pause(struct sim *s);
 void client_cancel_all(struct sim *s);
 
 /* --- workers.c ---------------------------------------------------------------- */
+
+/* One that a client may talk to. */
+struct server *sim_some_server(struct sim *s);
+/* Is @number the one that @home has now? */
+bool sim_is_same(const struct sim *s, const struct server *home, unsigned number);
+/* Workers and clients go on. */
+void sim_clients_step(struct sim *s);
+
+/* --- gateways.c --------------------------------------------------------------- */
+
+void gateways_start(struct sim *s);
+void gateways_stop(struct sim *s);
+/* Something happens to each: beats, what it forwards, who writes; and what goes wrong. */
+void gateways_step(struct sim *s);
+/* Whoever has an open journal makes a turn. */
+void gateways_turn(struct sim *s);
+/* All that is under way arrives, and somebody writes. */
+void gateways_settle(struct sim *s);
+/* An answer has come back from another gateway. */
+void gateways_check_answer(struct call *c);
+/* The same in the turn of its own one. */
+void gateways_check_own(struct call *c);
 
 void workers_init(struct sim *s);
 void workers_done(struct sim *s);

@@ -100,6 +100,9 @@ static size_t put_lines(struct call *c, struct str rest, int64_t seq)
 static struct call *post(struct sim *s, struct speaker *w, int64_t *seq)
 {
     struct call *c = call_new(s, JOURNAL_FEED, w->job);
+
+    if (s->server->up)
+        c->home = s->server; /* the one that writes, or has: channels are its business */
     size_t n = put_lines(c, buf_text(&w->batch->bytes), *seq);
 
     c->req.feed.worker = STR("channel");

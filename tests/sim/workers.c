@@ -31,7 +31,9 @@ struct worker {
     bool told;   /* of the cancellation */
     bool zombie; /* it was fenced, and does not care */
     unsigned zombie_steps;
-    bool exec; /* it dies with the server */
+    bool exec;           /* it dies with the server */
+    struct server *home; /* which it talks to; NULL: none yet */
+    unsigned server;     /* its number */
 };
 
 void workers_init(struct sim *s)
@@ -76,11 +78,26 @@ void workers_done(struct sim *s)
     free(s->workers);
 }
 
+/* Several gateways: it stays with one, while that lives and mostly. */
+static struct server *home_of(struct sim *s, struct worker *w)
+{
+    bool is_there = w->home != NULL && sim_is_same(s, w->home, w->server);
+
+    if (!is_there ||
+        (!w->exec && w->n_flight == 0 && s->p.n_gateways > 0 && chance_of(&s->chance, 50))) {
+        w->home = sim_some_server(s);
+        w->server = w->home->instance;
+    }
+    return w->home;
+}
+
 void workers_lose_server(struct sim *s)
 {
     for (size_t i = 0; i < MAX_WORKERS; i++) {
         struct worker *w = &s->workers[i];
 
+        if (s->p.n_gateways > 0 && w->home != s->server)
+            continue;
         if (w->exec)
             drop_job(w);
         if (w->lease != NULL && w->lease->done && w->lease->req.row != NULL &&
@@ -112,6 +129,27 @@ static void choose_agents(struct sim *s, struct call *c)
     if (chance_of(&s->chance, 5))
         agents[0] = STR("nobody");
     c->req.work.agents = agents;
+    if (s->p.n_gateways == 0)
+        return;
+    /* A gateway's own process asks for one agent, a worker for those of nobody's. */
+    if (sim_is_dead(s, agents[0])) {
+        c->req.work.n_agents = 1;
+        return;
+    }
+    c->req.caller.holder = STR(LEASE_ANYBODY);
+    for (size_t i = 1; i < c->req.work.n_agents; i++)
+        if (sim_is_dead(s, agents[i]))
+            c->req.work.n_agents = i;
+}
+
+/* As agents/exec.c names it. */
+static void name_exec(struct sim *s, struct call *c)
+{
+    char name[ID_BYTES];
+
+    (void)snprintf(name, sizeof(name), "gateway:g%u:exec:%u", c->home->instance,
+                   ++s->n_requests);
+    c->req.work.request_id = call_text(c, name);
 }
 
 /* A process of the server does not outlive it: it never asks twice. */
@@ -131,7 +169,7 @@ static void give_back(struct sim *s, struct worker *w)
     if (c == NULL)
         return;
     w->late = NULL;
-    if (c->done) { /* that server is gone */
+    if (c->done || !sim_is_same(s, c->home, c->server)) { /* that server is gone */
         call_free(c);
         return;
     }
@@ -145,11 +183,15 @@ static void ask(struct sim *s, struct worker *w)
 {
     struct call *c = call_new(s, JOURNAL_LEASE, NULL);
 
+    w->exec = false;
+    c->home = home_of(s, w);
     choose_agents(s, c);
     if (w->request_id[0] == '\0' && may_ask_again(s, c) && chance_of(&s->chance, 600))
         (void)snprintf(w->request_id, sizeof(w->request_id), "request-%u", ++s->n_requests);
     if (w->request_id[0] != '\0' && may_ask_again(s, c))
         c->req.work.request_id = call_text(c, w->request_id);
+    if (s->p.n_gateways > 0 && !may_ask_again(s, c))
+        name_exec(s, c);
     c->req.work.worker = call_text(c, w->name);
     c->req.work.wait_ms = chance_of(&s->chance, 600) ? chance_between(&s->chance, 1, 20000) : 0;
     sim_note(s, "%s asks for a job%s%.*s, waits %" PRId64 " ms", w->name,
@@ -168,6 +210,9 @@ static void prepare_return(struct sim *s, struct worker *w)
 
     (void)snprintf(job, sizeof(job), "%.*s", STR_ARG(lease->row->id));
     w->late = call_new(s, JOURNAL_RETURN, job);
+    w->late->home = w->lease->home;
+    w->late->server = w->lease->server;
+    w->late->req.caller.holder = lease->caller.holder;
     w->late->req.lease.key = lease->row->key;
     w->late->req.lease.attempt = lease->row->attempt;
     w->late->req.handed_back.number = lease->work.number;
@@ -175,7 +220,7 @@ static void prepare_return(struct sim *s, struct worker *w)
 
 static void lose_lease(struct sim *s, struct worker *w)
 {
-    bool same_server = w->lease->server == s->n_servers;
+    bool same_server = sim_is_same(s, w->lease->home, w->lease->server);
 
     if (w->lease->req.code == 0 && same_server && w->late == NULL && chance_of(&s->chance, 500))
         prepare_return(s, w);
@@ -245,6 +290,9 @@ static struct call *post_batch(struct sim *s, struct worker *w, struct batch *b)
 {
     struct call *c = call_new(s, JOURNAL_APPEND, w->job);
 
+    c->home = home_of(s, w);
+    if (s->p.n_gateways > 0 && !w->exec)
+        c->req.caller.holder = STR(LEASE_ANYBODY);
     c->req.lease.key = b->key;
     c->req.lease.attempt = b->attempt;
     c->req.append.producer_seq = b->seq;
@@ -273,6 +321,9 @@ static void say(struct sim *s, struct worker *w, enum journal_op op)
 {
     struct call *c = call_new(s, op, w->job);
 
+    c->home = home_of(s, w);
+    if (s->p.n_gateways > 0 && !w->exec)
+        c->req.caller.holder = STR(LEASE_ANYBODY);
     c->req.lease.key = w->key;
     c->req.lease.attempt = w->attempt;
     sim_note(s, "%s says %s about %s, attempt %" PRId64, w->name,
