@@ -63,7 +63,7 @@ void assignment_put(struct buf *b, const struct assignment *assignment)
     if (assignment->lease_key != NULL) {
         json_add_parts(b, "lease");
         lease_put(b, assignment->lease_key, assignment->job, assignment->key,
-                  assignment->attempt);
+                  assignment->attempt, STR_NONE);
         json_end_parts(b);
     }
     json_add_str(b, "agent", assignment->agent);

@@ -20,6 +20,9 @@ bool api_take_permit(struct http_request *req, struct permit **ret);
  * and HEAD; GET handlers whose query changes something call it themselves. */
 bool api_may_act(struct http_request *req);
 bool api_may_use_agent(struct http_request *req, struct str agent);
+/* The agent in the path; NULL: it is unknown or not the caller's, and the request is answered.
+ */
+const struct app_agent *api_agent(struct http_request *req);
 /* Answers 429 with Retry-After. */
 void api_refuse_limit(struct http_request *req,
                       enum refusal limit,

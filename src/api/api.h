@@ -126,8 +126,9 @@ struct journal_call {
     bool (*left)(struct journal_call *call);
     struct token *token; /* ref; the caller's */
     struct buf out;
-    struct buf body; /* copy of the request's body */
-    bool aiq;        /* answer in the format of the asynchronous job API */
+    struct buf body;     /* copy of the request's body */
+    struct str executor; /* LEASE: whom the lease is bound to; absent: nobody */
+    bool aiq;            /* answer in the format of the asynchronous job API */
     int64_t wait_ms;
     bool cancels;                          /* cancel the run when its reader disconnects */
     const struct assistant_row *assistant; /* of a run, while its body is read */
@@ -247,7 +248,7 @@ http_handler api_submit, api_list, api_job, api_delete, api_cancel, api_release,
     api_answer, api_pause, api_resume, api_interrupts, api_stream;
 /* Workers */
 http_handler api_worker_lease, api_worker_events, api_worker_heartbeat, api_worker_finish,
-    api_worker_return, api_worker_answer, api_call;
+    api_worker_return, api_worker_lose, api_worker_answer, api_call, api_queue;
 /* LangGraph's assistants */
 http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assistant_delete,
     api_assistant_versions, api_assistant_latest, api_assistants_search, api_assistants_count,

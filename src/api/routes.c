@@ -54,6 +54,8 @@ const struct http_route api_routes[] = {
       HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
     { "POST", "/v1/worker/jobs/{id}/return", api_worker_return, 0,
       HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
+    { "POST", "/v1/worker/jobs/{id}/lose", api_worker_lose, 0,
+      HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE, ACCESS_WORKER },
     { "POST", "/v1/worker/calls/{call}", api_worker_answer, 0, HTTP_ROUTE_PROBLEM,
       ACCESS_WORKER },
     { "POST", THREAD "/checkpoints", api_checkpoint_put, BODY_BATCH,
@@ -70,6 +72,7 @@ const struct http_route api_routes[] = {
       ACCESS_WORKER },
     { "GET", "/v1/workers", api_workers, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "POST", "/v1/agents/{agent}/call", api_call, 0, HTTP_ROUTE_PROBLEM, ACCESS_CLIENT },
+    { "GET", "/v1/agents/{agent}/queue", api_queue, 0, HTTP_ROUTE_PROBLEM, ACCESS_QUEUES },
     /* LangGraph's threads and runs */
     { "POST", "/threads", api_thread_create, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/threads/search", api_threads_search, 0, 0, ACCESS_READ },

@@ -4,9 +4,9 @@ static const struct {
     const char *scope;
     unsigned gives;
 } scopes[] = {
-    { "read", ACCESS_READ },
-    { "client", ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS },
-    { "worker", ACCESS_WORKER | ACCESS_ITEMS },
+    { "read", ACCESS_READ | ACCESS_QUEUES },
+    { "client", ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS | ACCESS_QUEUES },
+    { "worker", ACCESS_WORKER | ACCESS_ITEMS | ACCESS_QUEUES },
     { "metrics", ACCESS_METRICS },
     { "admin", ACCESS_ALL },
 };

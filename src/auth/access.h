@@ -13,9 +13,10 @@ enum {
     ACCESS_WORKER = 1 << 3, /* the worker protocol */
     ACCESS_ADMIN = 1 << 4,  /* manage tokens */
     ACCESS_METRICS = 1 << 5,
-    ACCESS_ITEMS = 1 << 6, /* items of /store, shared by graphs and their clients */
+    ACCESS_ITEMS = 1 << 6,  /* items of /store, shared by graphs and their clients */
+    ACCESS_QUEUES = 1 << 7, /* how much waits for an agent: for workers and readers */
     ACCESS_ALL = ACCESS_READ | ACCESS_CLIENT | ACCESS_WORKER | ACCESS_ADMIN | ACCESS_METRICS |
-                 ACCESS_ITEMS,
+                 ACCESS_ITEMS | ACCESS_QUEUES,
 };
 
 /* The rights of "client,worker"; 0 when a scope is unknown, or there is none. */

@@ -142,6 +142,9 @@ LAYOUT(work, ROWS(FLOW_IN, agents, n_agents, text) IN(worker) IN(request_id) IN(
     IN(takes_calls) PART(FLOW_OUT, MEMBER_STRUCT, call, taken_call) OUT(answers)
     PART(FLOW_OUT, MEMBER_STRUCT, run, run) OUT(number) OWN(deadline) OWN(links));
 #undef S
+#define S struct beat_request
+LAYOUT(beat, IN(wait_ms) OWN(deadline));
+#undef S
 #define S struct append_request
 LAYOUT(append, IN(bytes) IN(producer_seq) PART(FLOW_OUT, MEMBER_STRUCT, taken, taken));
 #undef S
@@ -153,7 +156,8 @@ LAYOUT(finish, LINE(FLOW_IN, end, JOB_END_CANCELLED) IN(interrupted) IN(end_of_s
 LAYOUT(handed_back, IN(number));
 #undef S
 #define S struct count_request
-LAYOUT(count, ROWS(FLOW_IN, agents, n_agents, text) OUT(n_waiting));
+LAYOUT(count, ROWS(FLOW_IN, agents, n_agents, text) OUT(n_waiting)
+    OUT(n_running) OUT(oldest_ms));
 #undef S
 #define S struct workers_request
 LAYOUT(workers, ROWS(FLOW_OUT, list, n, worker));
@@ -196,6 +200,7 @@ static const struct layout *const ops[JOURNAL_OP_MAX] = {
     [JOURNAL_FEED] = &feed,
     [JOURNAL_LEASE] = &work,
     [JOURNAL_APPEND] = &append,
+    [JOURNAL_HEARTBEAT] = &beat,
     [JOURNAL_FINISH] = &finish,
     [JOURNAL_RETURN] = &handed_back,
     [JOURNAL_LOSE] = &finish,

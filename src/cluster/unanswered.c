@@ -90,11 +90,13 @@ struct unanswered **unanswered_sorted(struct unanswered_table *t, size_t *ret_n)
 
 static bool waits(const struct journal_request *req)
 {
-    return req->op == JOURNAL_LEASE || req->op == JOURNAL_CALL;
+    return req->op == JOURNAL_LEASE || req->op == JOURNAL_CALL || req->op == JOURNAL_HEARTBEAT;
 }
 
 static int64_t *wait_of(struct journal_request *req)
 {
+    if (req->op == JOURNAL_HEARTBEAT)
+        return &req->beat.wait_ms;
     return req->op == JOURNAL_LEASE ? &req->work.wait_ms : &req->call.wait_ms;
 }
 

@@ -6,28 +6,46 @@
 #include <stdio.h>
 
 /* Ids of jobs are short; a longer one has no leases. */
-enum { MAX_SIGNED = 256 };
+enum { MAX_SIGNED = 256 + EXECUTOR_MAX };
 
 /* The job comes last: nothing in it can be taken for another part. */
 static struct str signed_text(char text[MAX_SIGNED],
                               struct str job,
                               int64_t key,
-                              int64_t attempt)
+                              int64_t attempt,
+                              struct str executor)
 {
-    int n = snprintf(text, MAX_SIGNED, "lease %lld %lld %.*s", (long long)key,
-                     (long long)attempt, STR_ARG(job));
+    bool is_bound = !str_absent(executor);
+    int n =
+        snprintf(text, MAX_SIGNED, "%s%.*s %lld %lld %.*s", is_bound ? "bound-lease " : "lease",
+                 STR_ARG(executor), (long long)key, (long long)attempt, STR_ARG(job));
 
     return n > 0 && n < MAX_SIGNED ? str_make(text, (size_t)n) : STR_NONE;
+}
+
+static bool is_executor_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '-' || c == '_';
+}
+
+bool executor_is_valid(struct str id)
+{
+    for (size_t i = 0; i < id.n; i++)
+        if (!is_executor_char(id.p[i]))
+            return false;
+    return id.n > 0 && id.n <= EXECUTOR_MAX;
 }
 
 void lease_put(struct buf *b,
                const unsigned char secret[MAC_KEY],
                struct str job,
                int64_t key,
-               int64_t attempt)
+               int64_t attempt,
+               struct str executor)
 {
     char text[MAX_SIGNED], mac[MAC_CHARS];
-    struct str whole = signed_text(text, job, key, attempt);
+    struct str whole = signed_text(text, job, key, attempt, executor);
 
     if (str_absent(whole) || !mac_make(secret, whole, mac)) {
         b->error = ERR_NOMEM;
@@ -38,11 +56,27 @@ void lease_put(struct buf *b,
     buf_i64(b, attempt);
     buf_char(b, '.');
     buf_put(b, mac, MAC_CHARS);
+    if (str_absent(executor))
+        return;
+    buf_char(b, '.');
+    buf_str(b, executor);
+}
+
+/* The signature, and whom it is bound to. */
+static bool read_signed(struct str text, struct lease_text *lease)
+{
+    size_t dot = str_find(text, '.');
+
+    lease->mac = str_head(text, dot);
+    if (dot < text.n)
+        lease->executor = str_skip(text, dot + 1);
+    return mac_valid(lease->mac) &&
+           (str_absent(lease->executor) || executor_is_valid(lease->executor));
 }
 
 bool lease_read_text(struct str text, struct lease_text *ret)
 {
-    struct lease_text lease = { .mac = STR_NONE };
+    struct lease_text lease = { .mac = STR_NONE, .executor = STR_NONE };
     size_t dot = str_find(text, '.');
 
     if (dot == text.n || !str_number(str_head(text, dot), &lease.key))
@@ -51,9 +85,7 @@ bool lease_read_text(struct str text, struct lease_text *ret)
     dot = str_find(text, '.');
     if (!str_number(str_head(text, dot), &lease.attempt))
         return false;
-    if (dot < text.n)
-        lease.mac = str_skip(text, dot + 1);
-    if (!str_absent(lease.mac) && !mac_valid(lease.mac))
+    if (dot < text.n && !read_signed(str_skip(text, dot + 1), &lease))
         return false;
     *ret = lease;
     return true;
@@ -64,7 +96,7 @@ int lease_check(const struct lease_text *lease,
                 struct str job)
 {
     char text[MAX_SIGNED];
-    struct str whole = signed_text(text, job, lease->key, lease->attempt);
+    struct str whole = signed_text(text, job, lease->key, lease->attempt, lease->executor);
 
     return str_absent(lease->mac) || str_absent(whole) ? ERR_REFUSED
                                                        : mac_check(secret, whole, lease->mac);

@@ -1,11 +1,13 @@
 /* A lease: what a worker shows to prove that it holds a job, and what the job's row says to it.
  *
- *     8.1.5f0c…    the job's key, which is never given to another job, the attempt, and the
- *                  server's signature of both and the job's id
+ *     8.1.5f0c…         the job's key, which is never given to another job, the attempt, and
+ *                       the server's signature of both and the job's id
+ *     8.1.5f0c….7e21    bound to an executor: the one process that may use it.  Its id is
+ *                       signed as well
  *
- * The same job and attempt always have the same lease, so that a worker that asks again gets
- * what it got before.  Leases of earlier versions had no signature ("8.1"): none is held any
- * more.
+ * The same job, attempt and executor always have the same lease, so that a worker that asks
+ * again gets what it got before.  Leases of earlier versions had no signature ("8.1"): none is
+ * held any more.
  *
  * Pure but for OpenSSL. */
 #ifndef JOBS_LEASE_H
@@ -18,17 +20,24 @@
 
 struct job_row;
 
+enum { EXECUTOR_MAX = 64 /* bytes */ };
+
 /* A text that looks like a lease. */
 struct lease_text {
     int64_t key, attempt;
-    struct str mac; /* absent: of an earlier version */
+    struct str mac;      /* absent: of an earlier version */
+    struct str executor; /* absent: it is bound to none */
 };
 
+/* Letters, digits, - and _, and not too long? */
+bool executor_is_valid(struct str id);
+/* @executor: absent: bound to none. */
 void lease_put(struct buf *b,
                const unsigned char secret[MAC_KEY],
                struct str job,
                int64_t key,
-               int64_t attempt);
+               int64_t attempt,
+               struct str executor);
 /* False: @text is none. */
 bool lease_read_text(struct str text, struct lease_text *ret);
 /* Has the server given it for @job?  0; ERR_REFUSED: it has not; ERR_NOMEM. */

@@ -12,7 +12,8 @@ static bool is_of(const struct cached_lease *known,
                   struct str job)
 {
     return known->job_n > 0 && known->key == lease->key && known->attempt == lease->attempt &&
-           str_eq(str_make(known->job, known->job_n), job);
+           str_eq(str_make(known->job, known->job_n), job) &&
+           str_eq(str_make(known->executor, known->executor_n), lease->executor);
 }
 
 static void keep(struct cached_lease *known, const struct lease_text *lease, struct str job)
@@ -24,6 +25,8 @@ static void keep(struct cached_lease *known, const struct lease_text *lease, str
     known->job_n = (unsigned char)job.n;
     memcpy(known->job, job.p, job.n);
     memcpy(known->mac, lease->mac.p, MAC_CHARS);
+    known->executor_n = (unsigned char)lease->executor.n;
+    str_copy(known->executor, lease->executor);
 }
 
 int lease_cache_check(struct lease_cache *c, const struct lease_text *lease, struct str job)

@@ -20,6 +20,8 @@ struct lease_cache {
         unsigned char job_n; /* 0: empty */
         char job[JOB_ID_MAX];
         char mac[MAC_CHARS];
+        unsigned char executor_n;
+        char executor[EXECUTOR_MAX];
     } leases[LEASE_CACHE_PLACES];
 };
 

@@ -124,6 +124,8 @@ static void count_state(struct active_job *job, int n)
         return; /* it does not count as running or queued */
     }
     j->n_running += running;
+    if (job->agent != NULL)
+        j->queues[job->agent - j->opt.agents].n_running += running;
     j->n_queued += job->state == JOB_QUEUED ? (size_t)n : 0;
     if (job->owner == NULL)
         return;
@@ -187,6 +189,7 @@ void active_job_remove(struct active_job *job)
 {
     struct journal *j = job->journal;
 
+    beats_orphaned(job);
     active_job_dequeue(job);
     count_state(job, -1);
     owner_release(job->owner);

@@ -42,6 +42,7 @@ struct active_job {
     int fold_error;                    /* why it could not be rebuilt for this turn */
     int64_t force_at;      /* when a cancel that the worker ignores is forced; 0: none */
     uint64_t lease_number; /* of the last request that got this lease */
+    struct journal_request *beats; /* heartbeats that wait; see beats.c */
     /* This turn: */
     bool touched, deleted, cancel_news, pause_news, state_news;
     bool queue_news;      /* it may begin now, which was not announced yet */
@@ -75,9 +76,10 @@ struct key_block {
 struct queue {
     struct active_job head; /* a ring of jobs, oldest first */
     size_t n;
-    size_t n_asked; /* lease requests of this turn that name the agent; while wants are
-                       collected */
-    bool has_news;  /* of an agent: held jobs were added, which was not announced yet */
+    size_t n_asked;   /* lease requests of this turn that name the agent; while wants are
+                         collected */
+    size_t n_running; /* of an agent: its jobs with a worker */
+    bool has_news;    /* of an agent: held jobs were added, which was not announced yet */
 };
 
 /* A lease request in a list of waiting ones: of all agents, or of one. */
@@ -242,6 +244,17 @@ bool wants_are_known(struct journal *j, const struct journal_request *req);
 bool wants_of_time_are_known(struct active_job *job);
 bool wants_of_lease_are_known(struct active_job *job);
 bool wants_of_thread_are_known(struct journal *j, int64_t thread);
+
+/* --- beats.c ----------------------------------------------------------------- */
+
+bool journal_heartbeat(struct journal *j, struct journal_request *req);
+/* Answers waiting heartbeats that this turn has news for; at times also those that have waited
+ * long enough. */
+void beats_serve(struct journal *j, bool is_time, struct journal_request **answered);
+/* Takes the waiting ones out of the job. */
+struct journal_request *beats_take(struct active_job *job);
+/* The job leaves the memory: they are executed again, without waiting. */
+void beats_orphaned(struct active_job *job);
 
 /* --- owner.c ----------------------------------------------------------------- */
 
@@ -459,7 +472,6 @@ void waiting_set_rings(struct journal *j, struct lease_link *rings);
 /* Feeds lines of its worker to the fold; j->bad_lines counts the malformed ones. */
 int journal_take_bytes(struct active_job *job, struct str bytes, uint64_t *ret_events);
 void journal_append(struct active_job *job, struct journal_request *req);
-void journal_heartbeat(struct active_job *job, struct journal_request *req);
 /* The worker has stopped: the job waits for an answer or for the end of a pause; or it has
  * ended. */
 int journal_wait_for_answer(struct active_job *job, bool interrupted);

@@ -46,6 +46,7 @@ static size_t merge(const struct journal *j,
 static void move_ring(struct queue *from, struct queue *to)
 {
     to->n = from->n;
+    to->n_running = from->n_running;
     to->has_news = from->has_news;
     if (from->head.next == &from->head)
         return;
@@ -58,6 +59,8 @@ static void move_ring(struct queue *from, struct queue *to)
 static void adopt(struct journal *j, struct active_job *job)
 {
     job->agent = journal_agent_of(j, job->row.agent);
+    if (job->agent != NULL && job->state == JOB_RUNNING && job->row.set_aside == 0)
+        j->queues[job->agent - j->opt.agents].n_running++;
     if (job->agent == NULL || job->state != JOB_QUEUED)
         return;
     active_job_enqueue(job);

@@ -1,4 +1,4 @@
-/* Requests of a worker about its job: events, heartbeats, the end.
+/* Requests of a worker about its job: events, the end.
  *
  * All of them are fenced: a caller that does not hold the lease is refused.  A repeated batch
  * is acknowledged again, but stored only once. */
@@ -74,12 +74,6 @@ void journal_append(struct active_job *job, struct journal_request *req)
     if (j->bad_lines > 0)
         (void)error_set(&req->why, 0, "line %llu: %s", (unsigned long long)j->bad_line,
                         j->bad_why.text);
-}
-
-void journal_heartbeat(struct active_job *job, struct journal_request *req)
-{
-    journal_renew(job);
-    journal_answer_lease(job, req);
 }
 
 /* The job waits for an answer, or for the end of a pause. */

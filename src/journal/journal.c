@@ -433,10 +433,12 @@ bool journal_turn(struct journal *j)
     struct journal_request *answered = list;
     if (err == 0) {
         answered = do_all(j, list);
-        if (journal_look_at_time(j))
+        bool is_look = journal_look_at_time(j);
+        if (is_look)
             journal_look_at_leases(j, &answered);
         else
             journal_serve_leases(j, &answered);
+        beats_serve(j, is_look, &answered);
         breadcrumb_set(&j->opt.breadcrumb, 0);
         err = commit(j);
     }

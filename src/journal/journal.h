@@ -152,7 +152,7 @@ MUST_CHECK int journal_recover(struct journal *j,
 void journal_post(struct journal *j, struct journal_request *req);
 /* From any thread: requests that journal_post() has forwarded, and that come back. */
 void journal_post_again(struct journal *j, struct journal_request *req);
-/* Withdraws a waiting LEASE or CALL: it is answered soon, maybe with a job. */
+/* Withdraws a waiting LEASE, CALL or HEARTBEAT: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);
 
 /* Executes all waiting requests; true when there was anything to do.  Also handles expired

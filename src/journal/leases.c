@@ -282,12 +282,24 @@ void journal_lose(struct active_job *job, struct journal_request *req)
         req->code = 0;
 }
 
+static void count_queue(const struct journal *j, const struct queue *q, struct count_request *c)
+{
+    int64_t age = q->n > 0 ? j->now - q->head.next->row.created : 0;
+
+    c->n_waiting += q->n;
+    c->n_running += q->n_running;
+    if (age > c->oldest_ms)
+        c->oldest_ms = age;
+}
+
 void journal_count_waiting(struct journal *j, struct journal_request *req)
 {
     for (size_t i = 0; i < req->count.n_agents; i++) {
         const struct journal_agent *a = journal_agent_of(j, req->count.agents[i]);
+        const struct queue *q = a != NULL ? &j->queues[a - j->opt.agents] : NULL;
 
-        req->count.n_waiting += a != NULL ? j->queues[a - j->opt.agents].n : 0;
+        if (q != NULL)
+            count_queue(j, q, &req->count);
     }
     req->code = 0;
 }

@@ -37,7 +37,7 @@ static void forward(struct journal *j, struct journal_request *list)
         j->opt.forward(j->opt.forward_arg, list);
 }
 
-/* What waits for work, or for a worker's answer. */
+/* What waits for work, for a worker's answer, or for news of a job. */
 static void forward_waiting(struct journal *j)
 {
     forward(j, j->put_off);
@@ -55,6 +55,8 @@ static void forward_waiting(struct journal *j)
     }
     j->calls = NULL;
     j->n_calls = 0;
+    for (size_t i = 0; i < j->n_all; i++)
+        forward(j, beats_take(j->all[i]));
 }
 
 void journal_forget(struct journal *j)

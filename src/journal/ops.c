@@ -260,12 +260,10 @@ static const struct op ops[JOURNAL_OP_MAX] = {
 
     [JOURNAL_LEASE] = { .wait = journal_lease, .is_workers = true },
     [JOURNAL_APPEND] = { .run_on = journal_append, .has_lease = true, .is_workers = true },
-    [JOURNAL_HEARTBEAT] = { .run_on = journal_heartbeat,
-                            .has_lease = true,
-                            .is_workers = true },
+    [JOURNAL_HEARTBEAT] = { .wait = journal_heartbeat, .is_workers = true },
     [JOURNAL_FINISH] = { .run_on = journal_finish, .has_lease = true, .is_workers = true },
     [JOURNAL_RETURN] = { .run_on = journal_hand_back, .has_lease = true, .is_workers = true },
-    [JOURNAL_LOSE] = { .run_on = journal_lose, .has_lease = true },
+    [JOURNAL_LOSE] = { .run_on = journal_lose, .has_lease = true, .is_workers = true },
     [JOURNAL_COUNT] = { .run = journal_count_waiting, .is_silent = true },
     [JOURNAL_WORKERS] = { .run = journal_workers, .is_silent = true },
 

@@ -42,7 +42,7 @@ enum journal_op {
      * work. */
     JOURNAL_LEASE,     /* work → row, or work.call; ERR_NOT_FOUND when none came */
     JOURNAL_APPEND,    /* append */
-    JOURNAL_HEARTBEAT, /* → lease_ms, cancel, pause */
+    JOURNAL_HEARTBEAT, /* beat → lease_ms, cancel, pause */
     JOURNAL_FINISH,    /* finish */
     JOURNAL_RETURN,    /* handed_back: returns the job without using up an attempt */
     JOURNAL_LOSE,      /* finish: its worker is lost, as when a lease runs out */
@@ -194,6 +194,11 @@ struct work_request {
     struct lease_link *links; /* while it waits */
 };
 
+struct beat_request {
+    int64_t wait_ms;  /* in: how long to wait for something to tell */
+    int64_t deadline; /* used by the journal */
+};
+
 struct append_request {
     struct str bytes;          /* in: whole lines */
     int64_t producer_seq;      /* in; -1: none */
@@ -218,7 +223,9 @@ struct return_request {
 struct count_request {
     const struct str *agents; /* in */
     size_t n_agents;
-    uint64_t n_waiting; /* out */
+    uint64_t n_waiting; /* out: that may begin */
+    uint64_t n_running; /* out */
+    int64_t oldest_ms;  /* out: how long the oldest has waited; 0: none does */
 };
 
 /* A worker that has a job, or waits for one. */
@@ -343,7 +350,8 @@ struct journal_request {
     struct lease_shown lease;          /* with the job's key: a reused id is another job */
     struct lease_caller caller;        /* for requests of workers */
     const struct job_scope *job_scope; /* jobs outside of it are not found; NULL: all */
-    atomic_bool withdrawn; /* LEASE, CALL: the caller has disconnected; set by its thread */
+    atomic_bool withdrawn; /* LEASE, CALL, HEARTBEAT: the caller has disconnected; set by its
+                              thread */
     bool is_forwarded;     /* another gateway has sent it: it is not sent on */
     bool is_repeat;        /* it may have been done before, as the same operation */
     struct str operation;  /* its id, never used again; absent: the request is not sent again */
@@ -368,6 +376,7 @@ struct journal_request {
         struct reply_request reply;
         struct channel_request feed;
         struct work_request work;
+        struct beat_request beat;
         struct append_request append;
         struct finish_request finish;
         struct return_request handed_back;

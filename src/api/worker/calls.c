@@ -151,23 +151,26 @@ static const struct app_agent *find_agent(const struct app_settings *now, struct
     return NULL;
 }
 
-/* The agent in the path, if it takes calls; else NULL, and the request is answered. */
-static const struct app_agent *called_agent(struct http_request *req)
+const struct app_agent *api_agent(struct http_request *req)
 {
     struct str name = http_param(req, "agent");
     const struct app_agent *agent = find_agent(app_settings(app_loop_of(req)->app), name);
 
-    if (agent == NULL) {
+    if (agent == NULL)
         http_respond_error(req, 404, "unknown agent: %.*s", STR_ARG(str_head(name, 80)));
-        return NULL;
-    }
-    if (!api_may_use_agent(req, name))
-        return NULL;
-    if (!agent_kinds[agent->kind].takes_calls) {
+    return agent != NULL && api_may_use_agent(req, name) ? agent : NULL;
+}
+
+/* The same, if it takes calls. */
+static const struct app_agent *called_agent(struct http_request *req)
+{
+    const struct app_agent *agent = api_agent(req);
+
+    if (agent != NULL && !agent_kinds[agent->kind].takes_calls) {
         http_respond_error(req, 503,
                            "the agent %.*s has a process for each job, which takes no calls: "
                            "pull workers and pools do",
-                           STR_ARG(name));
+                           STR_ARG(agent->name));
         return NULL;
     }
     return agent;

@@ -8,6 +8,24 @@ static const unsigned char *key_of_leases(const struct app_loop *loop)
     return token_service_lease_key(loop->app->tokens);
 }
 
+/* Is the caller the process that took the lease?  An engine may run a task again by itself:
+ * the second run must not continue the first one's stream. */
+static bool is_executor(struct http_request *req, const struct lease_text *lease)
+{
+    struct str executor = http_query(req, "executor");
+
+    if (str_absent(lease->executor) || str_eq(executor, lease->executor))
+        return true;
+    if (str_absent(executor))
+        return http_respond_error(req, 409,
+                                  "this lease is bound to an executor: send executor=ID, as in "
+                                  "the lease request, with every request about the job");
+    return http_respond_error(req, 409,
+                              "this lease was taken by the executor %.*s: another process must "
+                              "not continue its stream; ask for a lease of its own",
+                              STR_ARG(lease->executor));
+}
+
 bool lease_read(struct http_request *req, struct str job, struct lease_shown *ret)
 {
     struct lease_text text;
@@ -26,7 +44,7 @@ bool lease_read(struct http_request *req, struct str job, struct lease_shown *re
         ret->key = text.key;
         ret->attempt = text.attempt;
     }
-    return true;
+    return code != 0 || ret->is_unsigned || is_executor(req, &text);
 }
 
 bool lease_read_job(struct journal_call *call, struct str job)
@@ -57,6 +75,6 @@ void lease_put_member(struct buf *b, const struct journal_call *call)
     const struct job_row *row = call->journal.row;
 
     json_add_parts(b, "lease");
-    lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt);
+    lease_put(b, key_of_leases(call->loop), row->id, row->key, row->attempt, call->executor);
     json_end_parts(b);
 }

@@ -81,16 +81,35 @@ static bool read_agents(struct journal_call *call, const yyjson_val *list)
 }
 
 /* The token's id is part of the request id, so that it cannot collide with requests of other
- * tokens or of the server's own agents. */
+ * tokens or of the server's own agents; so is the executor, since nobody else may get its
+ * lease again. */
 static bool keep_request_id(struct journal_call *call, struct str id)
 {
-    char text[SECRET_ID + 1 + MAX_REQUEST_ID];
+    char text[SECRET_ID + 2 + EXECUTOR_MAX + MAX_REQUEST_ID];
+    char *end = text + SECRET_ID;
 
     memcpy(text, call->token->id, SECRET_ID);
-    text[SECRET_ID] = ':';
-    str_copy(text + SECRET_ID + 1, id);
-    return arena_copy(&call->journal.mem, str_make(text, SECRET_ID + 1 + id.n),
+    if (!str_absent(call->executor)) {
+        *end++ = '/';
+        str_copy(end, call->executor);
+        end += call->executor.n;
+    }
+    *end++ = ':';
+    str_copy(end, id);
+    return arena_copy(&call->journal.mem, str_make(text, (size_t)(end - text) + id.n),
                       &call->journal.work.request_id);
+}
+
+static bool read_executor(struct journal_call *call, const yyjson_val *value)
+{
+    if (json_is_null(value))
+        return true;
+    if (!executor_is_valid(json_text(value)))
+        return http_respond_error(
+            call->req, 422, "\"executor\" must be a text of 1 to %d letters, digits, - and _",
+            EXECUTOR_MAX);
+    return arena_copy(&call->journal.mem, json_text(value), &call->executor) ||
+           api_no_memory(call->req);
 }
 
 static bool read_request_id(struct journal_call *call, const yyjson_val *value)
@@ -122,7 +141,8 @@ static bool read_lease(struct journal_call *call, struct json_reader *reader)
         return false;
     int64_t wait = json_int(json_at(j.root, "wait"), 0);
     struct str worker = json_text(json_at(j.root, "worker"));
-    if (!read_request_id(call, json_at(j.root, "request_id")))
+    if (!read_executor(call, json_at(j.root, "executor")) ||
+        !read_request_id(call, json_at(j.root, "request_id")))
         return false;
     call->journal.work.takes_calls = yyjson_is_true(json_at(j.root, "calls"));
     call->journal.work.wait_ms = (wait < 0 ? 0 : wait > MAX_WAIT_S ? MAX_WAIT_S : wait) * 1000;
@@ -215,14 +235,53 @@ static void post(struct http_request *req, enum journal_op op)
         journal_call_free(call);
 }
 
+/* ?wait=SECONDS: answered when the worker is asked to stop, or has lost its lease. */
 void api_worker_heartbeat(struct http_request *req)
 {
-    post(req, JOURNAL_HEARTBEAT);
+    struct str wait = http_query(req, "wait");
+    struct journal_call *call = journal_call_new(req, JOURNAL_HEARTBEAT, answer_cancel_flag);
+    int64_t seconds = 0;
+
+    if (call == NULL)
+        return;
+    bool ok = lease_read_job(call, http_param(req, "id"));
+    if (ok && wait.p != NULL && (!str_number(wait, &seconds) || seconds > MAX_WAIT_S))
+        ok = http_respond_error(req, 422, "wait must be a number of seconds from 0 to %d",
+                                MAX_WAIT_S);
+    call->journal.beat.wait_ms = seconds * 1000;
+    if (ok)
+        journal_call_post(call);
+    else
+        journal_call_free(call);
 }
 
 void api_worker_return(struct http_request *req)
 {
     post(req, JOURNAL_RETURN);
+}
+
+/* The worker goes down, through no fault of the job: it costs an attempt, at once. */
+static bool read_lose(struct journal_call *call, struct json_reader *reader)
+{
+    struct journal_request *r = &call->journal;
+    struct json j = { 0 };
+
+    if (!lease_read_job(call, http_param(call->req, "id")) ||
+        (call->body.n > 0 && !api_read_body(call->req, reader, buf_text(&call->body), &j)))
+        return false;
+    struct str why = json_text(json_at(j.root, "error"));
+    r->finish.error_type = STR("WorkerLost");
+    return arena_copy(&r->mem, why.n > 0 ? why : STR("worker lost: it went down"),
+                      &r->finish.error) ||
+           api_no_memory(call->req);
+}
+
+void api_worker_lose(struct http_request *req)
+{
+    struct journal_call *call = journal_call_new(req, JOURNAL_LOSE, answer_cancel_flag);
+
+    if (call != NULL)
+        journal_call_read(call, 64, read_lose);
 }
 
 /* --- finish ------------------------------------------------------------------------ */

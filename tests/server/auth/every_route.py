@@ -8,13 +8,13 @@ from callers import Caller, Locked, challenge, id_of, same_but_for
 from gateway import Stream, Worker, read_answer, request_bytes, until
 from harness import ON_POSTGRES, PROGRAM, case, cases, check, equal
 
-SCOPES = {"read": {"read"}, "client": {"read", "client", "items"}, "worker": {"worker", "items"}, "metrics": {"metrics"},
-          "admin": {"read", "client", "worker", "metrics", "admin", "items"}}
+SCOPES = {"read": {"read", "queues"}, "client": {"read", "client", "items", "queues"}, "worker": {"worker", "items", "queues"}, "metrics": {"metrics"},
+          "admin": {"read", "client", "worker", "metrics", "admin", "items", "queues"}}
 
 
 def scope_of(access):
     """The scope with the fewest rights that may use the route."""
-    return "client" if access == "items" else access
+    return {"items": "client", "queues": "read"}.get(access, access)
 
 
 # Bodies and queries that a route needs to get as far as its job.  A new route with an {id} has
@@ -24,6 +24,7 @@ BODIES = {
     "POST /v1/worker/jobs/{id}/events": (WORKER, b'{"type":"x"}\n'),
     "POST /v1/worker/jobs/{id}/heartbeat": (WORKER, b""),
     "POST /v1/worker/jobs/{id}/return": (WORKER, b""),
+    "POST /v1/worker/jobs/{id}/lose": (WORKER, b""),
     "POST /v1/worker/calls/{call}": ("", b'{"answer":1}'),
     "POST /v1/agents/{agent}/call": ("", b'{"name":"x","timeout":1}'),
     "POST /v1/worker/jobs/{id}/finish": (WORKER, b'{"status":"failure"}'),
@@ -75,7 +76,7 @@ def row(name):
 @case
 def the_table_says_something_for_every_route():
     for method, pattern, access, form, kind in routes():
-        check(access in ("public", "items", *SCOPES), f"{method} {pattern}: {access}")
+        check(access in ("public", "items", "queues", *SCOPES), f"{method} {pattern}: {access}")
     public = {pattern for _, pattern, access, *_ in routes() if access == "public"}
     equal(public - {"/docs/{file}", "/console/{file}"}, {"/", "/ok", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs", CLUSTER})
     for method, pattern, access, *_ in routes():

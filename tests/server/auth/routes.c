@@ -7,9 +7,10 @@
 
 static const char *name_of(unsigned access)
 {
-    return access == ACCESS_PUBLIC  ? "public"
-           : access == ACCESS_ITEMS ? "items"
-                                    : access_scope(access);
+    return access == ACCESS_PUBLIC   ? "public"
+           : access == ACCESS_ITEMS  ? "items"
+           : access == ACCESS_QUEUES ? "queues"
+                                     : access_scope(access);
 }
 
 int main(void)

@@ -281,6 +281,11 @@ def tour(s):
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
+    s.submit()
+    equal(s.get("/v1/agents/pull/queue?wait=1").json["queued"], 1)
+    bound = Worker(s).lease(executor="e-1")
+    equal(s.post(bound.path("heartbeat", executor="e-1", wait=0)).status, 200)
+    equal(s.post(bound.path("lose", executor="e-1"), {"error": "it goes down"}).status, 200)
     call(s)
     job = f"/v1/jobs/async/job/{id}"
     for path in ("/v1/jobs", "/v1/jobs?limit=1", f"/v1/jobs/{id}", f"/v1/jobs/{id}/events?wait=0&limit=3", job, f"{job}/state", f"{job}/report"):

@@ -153,13 +153,14 @@ static void a_job_with_a_long_name_gets_no_ticket(void **state)
 static void scopes_give_access(void **state)
 {
     (void)state;
-    assert_int_equal(access_of_scopes(STR("read")), ACCESS_READ);
+    assert_int_equal(access_of_scopes(STR("read")), ACCESS_READ | ACCESS_QUEUES);
     assert_int_equal(access_of_scopes(STR("client")),
-                     ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS);
-    assert_int_equal(access_of_scopes(STR("worker")), ACCESS_WORKER | ACCESS_ITEMS);
+                     ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS | ACCESS_QUEUES);
+    assert_int_equal(access_of_scopes(STR("worker")),
+                     ACCESS_WORKER | ACCESS_ITEMS | ACCESS_QUEUES);
     assert_int_equal(access_of_scopes(STR("admin")), ACCESS_ALL);
     assert_int_equal(access_of_scopes(STR("read,worker")),
-                     ACCESS_READ | ACCESS_WORKER | ACCESS_ITEMS);
+                     ACCESS_READ | ACCESS_WORKER | ACCESS_ITEMS | ACCESS_QUEUES);
     assert_int_equal(access_of_scopes(STR("")), 0);
     assert_int_equal(access_of_scopes(STR_NONE), 0);
     assert_int_equal(access_of_scopes(STR("root")), 0);

@@ -16,7 +16,7 @@ static struct lease_text given(struct buf *b, struct str job, int64_t key, int64
     struct lease_text lease;
 
     buf_clear(b);
-    lease_put(b, secret, job, key, attempt);
+    lease_put(b, secret, job, key, attempt, STR_NONE);
     assert_int_equal(b->error, 0);
     assert_true(lease_read_text(buf_text(b), &lease));
     return lease;
@@ -106,6 +106,30 @@ static void a_long_name_is_checked_each_time(void **state)
     buf_done(&b);
 }
 
+static void a_bound_lease_is_good_for_its_executor_only(void **state)
+{
+    struct lease_cache *cache = *state;
+    struct lease_text lease, other;
+    struct buf b;
+
+    buf_init(&b, 1000);
+    lease_put(&b, secret, STR("a"), 8, 1, STR("e-1"));
+    assert_true(lease_read_text(buf_text(&b), &lease));
+    assert_true(str_is(lease.executor, "e-1"));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(lease_cache_check(cache, &lease, STR("a")), 0);
+        other = lease;
+        other.executor = STR("e-2");
+        assert_int_equal(lease_cache_check(cache, &other, STR("a")), ERR_REFUSED);
+        other.executor = STR_NONE;
+        assert_int_equal(lease_cache_check(cache, &other, STR("a")), ERR_REFUSED);
+    }
+    assert_false(lease_read_text(STR("8.1.0123456789abcdef0123456789abcdef."), &other));
+    assert_false(lease_read_text(STR("8.1.0123456789abcdef0123456789abcdef.a b"), &other));
+    assert_false(lease_read_text(STR("8.1.0123456789abcdef0123456789abcdef.a.b"), &other));
+    buf_done(&b);
+}
+
 static void nothing_is_good_at_first(void **state)
 {
     struct lease_cache *cache = *state;
@@ -123,6 +147,7 @@ int main(void)
         cmocka_unit_test_setup(a_lease_is_good_for_its_job_and_attempt_only, set_up),
         cmocka_unit_test_setup(leases_that_share_a_place_are_all_good, set_up),
         cmocka_unit_test_setup(a_long_name_is_checked_each_time, set_up),
+        cmocka_unit_test_setup(a_bound_lease_is_good_for_its_executor_only, set_up),
         cmocka_unit_test_setup(nothing_is_good_at_first, set_up),
     };
 

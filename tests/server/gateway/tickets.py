@@ -1,0 +1,192 @@
+"""What whoever starts workers needs: queues that are watched, heartbeats that wait, executors, workers that go down."""
+
+import time
+
+from gateway import OPENING, PULL, WAIT, Server, Worker, read_answer, request_bytes, token
+from harness import case, cases, check, equal
+
+
+def queue(s, agent="pull", **query):
+    return s.get(f"/v1/agents/{agent}/queue?" + "&".join(f"{k}={v}" for k, v in query.items()), seconds=WAIT + 60)
+
+
+def waiting(s, method, path):
+    """A request that is sent now and answered later."""
+    sock = s.connect()
+    sock.sendall(request_bytes(s, method, path))
+    return sock
+
+
+def answered(sock):
+    with sock:
+        return read_answer(sock, seconds=WAIT)
+
+
+def beat(s, lease, wait=50):
+    return waiting(s, "POST", lease.path("heartbeat", wait=wait))
+
+
+# --- queues ----------------------------------------------------------------------------------
+
+
+@case
+def a_queue_says_what_waits_and_what_runs():
+    with Server(agents={"pull": PULL, "other": PULL}) as s:
+        equal(queue(s).json, {"agent": "pull", "queued": 0, "leased": 0, "oldest_ms": None})
+        s.submit("other")
+        for _ in range(3):
+            s.submit()
+        lease = Worker(s).lease()
+        a = queue(s).json
+        equal((a["queued"], a["leased"]), (2, 1))
+        check(0 <= a["oldest_ms"] < 60000, a)
+        lease.finish()
+        equal(queue(s).json["leased"], 0)
+        equal(queue(s, "other").json["queued"], 1)
+
+
+@case
+def a_watched_queue_answers_when_it_grows():
+    with Server(agents={"pull": PULL, "other": PULL}) as s:
+        s.submit()
+        equal(queue(s, wait=60).json["queued"], 1, "more than none wait already")
+        with waiting(s, "GET", "/v1/agents/pull/queue?wait=60&above=2") as sock:
+            s.submit("other")
+            s.submit()
+            s.submit()
+            begin = time.monotonic()
+            equal(read_answer(sock, seconds=WAIT).json["queued"], 3)
+            check(time.monotonic() - begin < 30, "not at the end of its time")
+        begin = time.monotonic()
+        equal(queue(s, wait=1, above=3).json["queued"], 3)
+        check(time.monotonic() - begin >= 0.9, "as long as asked")
+
+
+@cases(["wait=61", "wait=x", "above=-1", "above=1.5"])
+def bad_watches_are_422(query):
+    with Server(agents={"pull": PULL}) as s:
+        a = s.get("/v1/agents/pull/queue?" + query)
+        equal(a.status, 422)
+        check("whole number" in a.detail, a.detail)
+
+
+@case
+def a_watcher_that_leaves_leaves_nothing():
+    with Server(agents={"pull": PULL}) as s:
+        for _ in range(20):
+            waiting(s, "GET", "/v1/agents/pull/queue?wait=60").close()
+        equal(s.get("/v1/agents/none/queue").status, 404)
+        s.submit()
+        equal(queue(s, wait=10).json["queued"], 1)
+
+
+# --- heartbeats that wait ----------------------------------------------------------------------
+
+
+@case
+def a_waiting_heartbeat_hears_a_cancel():
+    with Server(agents={"pull": PULL}) as s:
+        job = s.submit()
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        socks = [beat(s, lease) for _ in range(3)]
+        equal(lease.beat(), {"cancel": False}, "others do not wait")
+        begin = time.monotonic()
+        s.post(f"/v1/jobs/{job}/cancel")
+        for sock in socks:
+            equal(answered(sock).json, {"cancel": True})
+        check(time.monotonic() - begin < 25, "not at the end of its time")
+        equal(answered(beat(s, lease)).json, {"cancel": True}, "at once: it knows already")
+
+
+@case
+def a_waiting_heartbeat_hears_a_pause():
+    with Server(agents={"pull": PULL}) as s:
+        job = s.submit()
+        lease = Worker(s).lease()
+        lease.send(*OPENING)
+        sock = beat(s, lease)
+        s.post(f"/v1/jobs/{job}/pause")
+        equal(answered(sock).json, {"cancel": False, "pause": True})
+
+
+@case
+def a_waiting_heartbeat_hears_that_its_lease_is_gone():
+    with Server(agents={"pull": dict(PULL, lease="2s", attempts=2)}) as s:
+        s.submit()
+        lost = Worker(s).lease()
+        a = answered(beat(s, lost))
+        equal(a.status, 409, "it renews its lease only when it comes")
+        ended = Worker(s).lease()
+        sock = beat(s, ended)
+        ended.finish()
+        check(answered(sock).status in (409, 410), "the job has ended")
+
+
+@case
+def a_waiting_heartbeat_ends_in_time():
+    with Server(agents={"pull": PULL}) as s:
+        s.submit()
+        lease = Worker(s).lease()
+        begin = time.monotonic()
+        a = s.post(lease.path("heartbeat", wait=1), seconds=WAIT)
+        equal((a.status, a.json), (200, {"cancel": False}))
+        check(time.monotonic() - begin >= 0.9)
+        for bad in ("61", "x", "-1"):
+            equal(s.post(lease.path("heartbeat", wait=bad)).status, 422)
+        for _ in range(20):
+            beat(s, lease).close()
+        equal(lease.beat(), {"cancel": False}, "those that have left harm nobody")
+
+
+# --- executors -------------------------------------------------------------------------------
+
+
+@case
+def a_bound_lease_is_its_executors_alone():
+    with Server(agents={"pull": PULL}) as s:
+        job = s.submit()
+        lease = Worker(s).lease(executor="exec-1", request_id="r")
+        check(lease.token.endswith(".exec-1"), lease.token)
+        for query in ({}, {"executor": "exec-2"}):
+            for what, body in (("events", b'{"type":"x"}\n'), ("heartbeat", b""), ("finish", {"status": "success"}),
+                               ("return", b""), ("lose", b"")):
+                a = s.post(lease.path(what, **query), body)
+                equal(a.status, 409, f"{what} {query} {a!r}")
+                check("executor" in a.detail, a.detail)
+        equal(s.get(f"/v1/jobs/{job}").json["state"], "running")
+        # What is signed cannot be rewritten.
+        forged = lease.token.replace("exec-1", "exec-2")
+        equal(s.post(f"/v1/worker/jobs/{job}/heartbeat?lease={forged}&executor=exec-2").status, 404)
+        equal(s.post(f"/v1/worker/jobs/{job}/heartbeat?lease={lease.token[:-7]}").status, 404)
+        equal(s.post(lease.path("heartbeat", executor="exec-1")).json, {"cancel": False})
+        again = Worker(s).lease(executor="exec-1", request_id="r")
+        equal((again.job, again.token), (job, lease.token), "its first answer was lost")
+        equal(Worker(s).ask(wait=0, executor="exec-2", request_id="r").status, 204, "another gets no lease of its")
+        equal(s.post(lease.path("finish", executor="exec-1"), {"status": "success"}).json, {"state": "succeeded"})
+
+
+@cases(["", "a b", "a.b", "ä", "x" * 65, 5], name=lambda c: str(c)[:9])
+def bad_executors_are_422(id):
+    with Server(agents={"pull": PULL}) as s:
+        a = Worker(s).ask(wait=0, executor=id)
+        equal(a.status, 422, repr(a))
+        check("executor" in a.detail, a.detail)
+
+
+# --- going down --------------------------------------------------------------------------------
+
+
+@case
+def a_worker_that_goes_down_costs_an_attempt_at_once():
+    with Server(agents={"pull": dict(PULL, lease="10m", attempts=2)}) as s:
+        job = s.submit()
+        first = Worker(s).lease()
+        first.send(*OPENING, token("a"))
+        equal(s.post(first.path("lose")).status, 200)
+        second = Worker(s).lease()
+        equal((second.job, second.attempt), (job, 2))
+        equal(first.try_beat().status, 409)
+        equal(s.post(second.path("lose"), {"error": "the node is drained"}).status, 200)
+        row = s.get(f"/v1/jobs/{job}").json
+        equal((row["state"], row["error"]), ("failed", "the node is drained"))
