@@ -1,6 +1,9 @@
 """Every gateway serves everybody."""
 
-from gateway import OPENING, STORY, Worker, at_once, play, token
+import json
+import time
+
+from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
 from gateways import AGENTS, Gateway, check, cluster, database, equal, os, texts, until, verify, writer_of
 from harness import case, spoolwire
 
@@ -134,3 +137,57 @@ def a_gateway_that_starts_alone_writes_again():
         equal(a.job(job)["state"], "succeeded")
         play(a)
         verify(url)
+
+
+@case
+def a_token_made_on_one_gateway_is_known_to_all():
+    with cluster(flags=["--auth", "required"]) as gateways:
+        made = spoolwire("token", "create", "--store", gateways[0].data, "--scope", "admin", "--owner", "root", "--json")
+        equal(made.code, 0, made.err)
+        admin = {"Authorization": f"Bearer {json.loads(made.out)['token']}"}
+        until("all know the first", lambda: all(g.get("/v1/jobs", headers=admin).status == 200 for g in gateways))
+        a = gateways[1].post("/v1/tokens", {"scope": "client", "owner": "alice"}, headers=admin)
+        check(a.status in (200, 201), repr(a))
+        begin = time.monotonic()
+        hers = {"Authorization": f"Bearer {a.json['token']}"}
+        for g in gateways:
+            until("it is known", lambda: g.get("/v1/jobs", headers=hers).status == 200)
+        seconds = time.monotonic() - begin
+        print(f"    known to all after {seconds:.3f} s")
+        check(seconds < 30, f"{seconds} s")  # 1 s on a quiet machine: it is printed
+        job = gateways[2].submit(headers=hers)
+        equal(gateways[0].get(f"/v1/jobs/{job}", headers=hers).status, 200)
+        gone = gateways[0].request("DELETE", f"/v1/tokens/{a.json['id']}", headers=admin)
+        check(gone.status in (200, 204), repr(gone))
+        for g in gateways:
+            until("it is refused", lambda: g.get("/v1/jobs", headers=hers).status == 401)
+
+
+@case
+def a_question_is_answered_on_any_gateway():
+    with cluster() as (a, b, c):
+        job = a.submit()
+        lease = Worker(b).lease()
+        lease.send(*OPENING, interrupt({"question": "go on?"}, "q-1"))
+        equal(lease.finish("interrupted"), "waiting")
+        until("it is asked", lambda: c.get("/v1/interrupts").json["interrupts"])
+        answered = c.post(f"/v1/jobs/{job}/answer", {"value": "yes"})
+        equal(answered.status, 200, repr(answered))
+        until("it is answered", lambda: not a.get("/v1/interrupts").json["interrupts"])
+
+
+@case
+def runs_of_a_thread_take_turns_on_all_gateways():
+    with cluster() as (a, b, c):
+        thread = b.post("/threads", {}).json["thread_id"]
+        runs = [g.post(f"/threads/{thread}/runs", {"assistant_id": "pull", "input": {}}) for g in (a, b, c)]
+        for run in runs:
+            equal(run.status, 200, repr(run))
+        for n, run in enumerate(runs):
+            lease = Worker((c, a, b)[n]).lease()
+            equal(lease.job, run.json["run_id"], "in the order in which they came")
+            lease.send(*STORY)
+            equal(lease.finish(), "succeeded")
+        for g in (a, b, c):
+            listed = g.get(f"/threads/{thread}/runs").json
+            equal({r["run_id"]: r["status"] for r in listed}, {r.json["run_id"]: "success" for r in runs})
