@@ -6,12 +6,16 @@
 #include "base/json.h"
 #include "cluster/hints.h"
 #include "cluster/peers.h"
+#include "journal/counts.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BEAT_MS = 1000 };
+enum {
+    BEAT_MS = 1000,
+    TELL_MS = 2000, /* between two lists for the journal, while jobs run */
+};
 
 struct cluster_member {
     struct member_options opt;
@@ -33,6 +37,7 @@ struct cluster_member {
     /* The thread's: */
     struct peers peers;
     int64_t next_beat;
+    int64_t told_at; /* when the journal was last told who lives */
     struct hint_listener listener;
 };
 
@@ -72,12 +77,15 @@ static void tell_journal(struct cluster_member *m, int64_t now)
     uint64_t told = living(&m->peers, now);
     size_t n = 0;
 
-    if (!journal_is_open(m->opt.journal) || told == atomic_load(&m->n_told))
+    bool is_due = now - m->told_at >= TELL_MS &&
+                  counter_get(&journal_counts(m->opt.journal)->running) > 0;
+    if (!journal_is_open(m->opt.journal) || (told == atomic_load(&m->n_told) && !is_due))
         return;
     struct gateways_call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         return; /* with the next beat */
     atomic_store(&m->n_told, told);
+    m->told_at = now;
     (void)snprintf(call->ids[n++], GATEWAY_ID_BYTES, "%s", m->opt.id);
     for (size_t i = 0; i < m->peers.n; i++)
         if (!peer_is_gone(&m->peers.list[i], now))

@@ -43,6 +43,7 @@ struct active_job {
     int64_t force_at;      /* when a cancel that the worker ignores is forced; 0: none */
     uint64_t lease_number; /* of the last request that got this lease */
     struct journal_request *beats; /* heartbeats that wait; see beats.c */
+    int64_t leased_at;             /* when this attempt began; 0: before this gateway wrote */
     /* This turn: */
     bool touched, deleted, cancel_news, pause_news, state_news;
     bool queue_news;      /* it may begin now, which was not announced yet */

@@ -1,8 +1,12 @@
 /* Leases of the gateways' own processes: named "gateway:ID:…", and held by no caller.  When the
- * gateway ID is gone, so are they, as a worker that went down with its server. */
+ * gateway ID is gone, so are they, as a worker that went down with its server.  The list comes
+ * again and again: a gateway may join, lease and die between two looks at who is there. */
 #include "journal/active_job.h"
 
 #define PREFIX STR("gateway:")
+
+/* A gateway that has just joined may lease before it is in the list that is on its way here. */
+enum { JOINING_MS = 2000 };
 
 bool journal_has_gateway(const struct job_row *row)
 {
@@ -26,7 +30,7 @@ void journal_gateways(struct journal *j, struct journal_request *req)
         struct active_job *l = j->all[i];
 
         if (l->state != JOB_RUNNING || !journal_has_gateway(&l->row) ||
-            is_there(&req->gateways, &l->row))
+            is_there(&req->gateways, &l->row) || j->now - l->leased_at < JOINING_MS)
             continue;
         l->lost_attempt = l->row.attempt;
         j->is_late = true; /* the next turn reads what it needs first */

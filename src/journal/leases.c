@@ -103,6 +103,7 @@ int journal_begin_attempt(struct active_job *job,
         return err;
     job->row.attempt++;
     job->row.producer_seq = -1;
+    job->leased_at = j->now;
     if (job->row.started == 0) {
         job->row.started = j->now;
         job->row.run_deadline =

@@ -24,7 +24,8 @@ struct gateway_row {
     int64_t started;    /* milliseconds since 1970 */
     int64_t beat;       /* how often it has said that it is there */
     bool is_writer;     /* it has the lock of the jobs */
-    bool is_connected;  /* PostgreSQL has a session of it */
+    bool is_connected;  /* PostgreSQL has a session of it, besides one that waits for the lock:
+                           it  does not notice that its client is gone */
     bool is_self;
 };
 

@@ -210,9 +210,10 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
                    "4294967295)::oid AND l.objid = 0 AND l.objsubid = 2 AND "
                    "a.application_name = '" POSTGRES_SESSION
                    "' || g.id), EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = "
-                   "current_database() AND a.application_name IN ('" POSTGRES_SESSION
-                   "' || g.id, '" MEMBER_SESSION
-                   "' || g.id)) FROM gateways g ORDER BY started, id",
+                   "current_database() AND (a.application_name = '" MEMBER_SESSION
+                   "' || g.id OR (a.application_name = '" POSTGRES_SESSION
+                   "' || g.id AND a.wait_event_type IS DISTINCT FROM 'Lock'))) "
+                   "FROM gateways g ORDER BY started, id",
                    0, NULL, &r, err);
     if (code != 0) {
         connection_close(&g->s);
