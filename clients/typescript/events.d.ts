@@ -554,7 +554,7 @@ export interface AiqStatus extends Aiq<"job.status", null, null, null, null> {
     error?: string;
 }
 
-/** Made for the connection: `polling` while what is stored is sent, then `live`. */
+/** Made for the connection: `polling` while what is stored is sent, then `live`; or `pubsub`, if the events come from another gateway by NOTIFY. */
 export interface StreamMode extends Aiq<"stream.mode", null, null, null, null> {
     mode: "polling" | "live" | "pubsub";
 }

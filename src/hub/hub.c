@@ -181,6 +181,11 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
         hub_take(h, &news);
 }
 
+bool hub_hears_others(const struct hub *h)
+{
+    return hub_shared_may_lose(h->shared);
+}
+
 void hub_recheck(struct hub *h, struct thread_pool *pool)
 {
     assert_owner(&h->owner);

@@ -90,7 +90,7 @@ static void caught_up(struct job_stream *js)
     if (js->live_said || job_state_is_final(state))
         return; /* the terminal record tells it */
     js->live_said = true;
-    put_mode(js, STR("live"));
+    put_mode(js, hub_hears_others(js->stream.loop->hub) ? STR("pubsub") : STR("live"));
     put_status(js, state);
 }
 

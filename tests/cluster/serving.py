@@ -89,6 +89,30 @@ def processes_of_every_gateway_do_jobs():
 
 
 @case
+def readers_of_aiq_are_told_where_their_events_come_from():
+    def modes(stream):
+        return [f.json["mode"] for f in stream.frames if f.event == "stream.mode"]
+    with cluster() as (a, b, c):
+        job = c.submit()
+        for g, want in ((a, "live"), (b, "pubsub"), (c, "pubsub")):
+            with g.stream(job, "aiq") as stream:
+                stream.until("it has caught up", lambda s: "job.status" in s.events)
+                equal(modes(stream), ["polling", want], g.url)
+        a.kill()
+        writer = writer_of([b, c])
+        for g in (b, c):
+            with g.stream(job, "aiq") as stream:
+                stream.until("it has caught up", lambda s: "job.status" in s.events)
+                equal(modes(stream), ["polling", "live" if g is writer else "pubsub"], "after a takeover")
+        lease = Worker(b).lease()
+        lease.send(*STORY)
+        equal(lease.finish(), "succeeded")
+        with b.stream(job, "aiq") as stream:
+            stream.rest()
+            equal(modes(stream), ["polling"], "of a job that has ended")
+
+
+@case
 def the_gateways_are_listed():
     with cluster() as gateways:
         writer = writer_of(gateways)
