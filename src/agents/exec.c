@@ -73,6 +73,7 @@ struct exec {
     /* Any thread: */
     struct loop_message wake;
     atomic_bool wake_posted, drain_asked, stop_asked;
+    atomic_bool is_follower; /* another gateway runs the jobs that outlive a server */
     atomic_size_t n_running;
     /* The owner's thread: */
     pthread_t thread;
@@ -139,12 +140,17 @@ static void ask(struct agent_runner *runner, enum journal_op op)
     journal_post(e->host.journal, &runner->lease);
 }
 
+static bool is_left_to_writer(const struct agent_runner *runner)
+{
+    return runner->slots != NULL && atomic_load(&runner->exec->is_follower);
+}
+
 static void lease(struct agent_runner *runner)
 {
     if (runner->pool != NULL && !runner->exec->is_draining)
         call_router_go_on(&runner->router);
     if (runner->exec->is_draining || !runner->is_wanted || runner->owes ||
-        runner->lease.loop_call.is_pending)
+        runner->lease.loop_call.is_pending || is_left_to_writer(runner))
         return;
     if (has_place(runner))
         ask(runner, JOURNAL_LEASE);
@@ -217,6 +223,16 @@ static void drain(struct exec *e)
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
             pool_drain(e->runners[i].pool);
+}
+
+/* Tasks that outlive the server are the next writer's. */
+static void leave_to_writer(struct exec *e)
+{
+    for (size_t i = 0; i < e->n_runners; i++)
+        for (size_t slot = 0;
+             is_left_to_writer(&e->runners[i]) && slot < places(e->runners[i].agent); slot++)
+            if (e->runners[i].slots[slot] != NULL)
+                task_drain(e->runners[i].slots[slot]); /* frees nothing at once */
 }
 
 static void stop(struct exec *e)
@@ -322,6 +338,10 @@ static void job_came(struct agent_runner *runner)
     int err = ERR_CLOSED;
 
     runner->is_wanted = true;
+    if (is_left_to_writer(runner)) {
+        (void)count(runner->exec);
+        return; /* the next writer's slot of that name gets it */
+    }
     if (!runner->exec->is_draining)
         err = runner->pool != NULL ? give_to_pool(runner) : give_to_work(runner);
     if (err != 0)
@@ -364,6 +384,7 @@ static void on_wake(struct loop_message *message)
     for (size_t i = 0; i < e->n_runners; i++)
         if (atomic_exchange(&e->runners[i].hint, false))
             e->runners[i].is_wanted = e->runners[i].router.is_wanted = true;
+    leave_to_writer(e);
     if (atomic_load(&e->drain_asked))
         drain(e);
     if (atomic_load(&e->stop_asked))
@@ -380,6 +401,12 @@ void exec_queued(struct exec *e, struct str agent)
             wake(e);
             return;
         }
+}
+
+void exec_set_writer(struct exec *e, bool is_writer)
+{
+    atomic_store(&e->is_follower, !is_writer);
+    wake(e);
 }
 
 void exec_drain(struct exec *e)

@@ -123,11 +123,6 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     return 0;
 }
 
-bool cluster_is_first(const struct cluster *c)
-{
-    return standby_has_lock(c->standby);
-}
-
 int cluster_prepare(struct cluster *c, struct journal *journal, struct error *err)
 {
     struct link_options options = { .journal = journal, .hold_ms = HOLD_MS };

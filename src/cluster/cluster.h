@@ -45,8 +45,6 @@ struct cluster_options {
 MUST_CHECK int cluster_new(const struct cluster_options *options,
                            struct cluster **ret,
                            struct error *err);
-/* Before cluster_start(): will this gateway write?  Else another does. */
-bool cluster_is_first(const struct cluster *c);
 /* For journal_options. */
 void cluster_forward(void *cluster, struct journal_request *chain);
 /* Before anything is posted to @journal, which has cluster_forward(). */

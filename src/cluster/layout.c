@@ -134,7 +134,7 @@ LAYOUT(reply, ROWS(FLOW_IN, replies, n_replies, one_reply) IN(who) OUT(expired)
     OUT(first));
 #undef S
 #define S struct channel_request
-LAYOUT(feed, ROWS(FLOW_IN, lines, n_lines, line) IN(worker) IN(agent)
+LAYOUT(feed, ROWS(FLOW_IN, lines, n_lines, line) IN(was_deaf) IN(worker) IN(agent)
     PART(FLOW_OUT, MEMBER_STRUCT, taken, taken) OUT(made));
 #undef S
 #define S struct work_request

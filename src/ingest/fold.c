@@ -448,6 +448,20 @@ int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
+int fold_warn(struct fold *f, struct str text, int64_t ts)
+{
+    struct record rec;
+
+    if (f->ended)
+        return ERR_CLOSED;
+    arena_reset(&f->work);
+    f->ts = ts;
+    record_init(&rec, REC_JOB_UPDATE);
+    rec.title = STR("warning");
+    rec.text = text;
+    return fold_emit(f, &rec, NULL);
+}
+
 size_t fold_open_questions(const struct fold *f)
 {
     return f->n_questions + f->paused;

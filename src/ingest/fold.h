@@ -60,6 +60,8 @@ MUST_CHECK int fold_begin(struct fold *f, int64_t ts);
 MUST_CHECK int fold_cancel_requested(struct fold *f, struct str reason, int64_t ts);
 /* The job is tried again: what the old attempt left open is closed as retried. */
 MUST_CHECK int fold_new_attempt(struct fold *f, int64_t attempt, struct str why, int64_t ts);
+/* Something happened outside of the worker that readers should know. */
+MUST_CHECK int fold_warn(struct fold *f, struct str text, int64_t ts);
 /* How many questions (and pauses) are open. */
 size_t fold_open_questions(const struct fold *f);
 /* Has the job ever asked a question or been paused? */

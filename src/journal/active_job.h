@@ -324,6 +324,8 @@ int questions_answered_elsewhere(struct active_job *job);
 /* --- channel.c --------------------------------------------------------------- */
 
 void journal_feed(struct journal *j, struct journal_request *req);
+/* May messages of the job be lost while no gateway listens to its channel? */
+bool journal_may_miss_messages(const struct active_job *job);
 
 /* --- runs.c ------------------------------------------------------------------ */
 

@@ -7,6 +7,7 @@
  * Messages on a channel have no attempt, so the channel itself counts as the only worker
  * (FED_ALONE); without messages its lease runs out like any other.  Or an executor holds the
  * lease and ends the job (FED_BESIDE): then lines are accepted while it holds the lease. */
+#include "base/calendar.h"
 #include "ingest/fold.h"
 #include "journal/active_job.h"
 
@@ -150,6 +151,43 @@ static void renew_all(struct journal *j)
             journal_renew(j->all[i]);
 }
 
+bool journal_may_miss_messages(const struct active_job *job)
+{
+    enum journal_fed fed = job->agent != NULL ? job->agent->fed : FED_NOT;
+
+    return (fed == FED_ALONE || (fed == FED_BESIDE && job->state == JOB_RUNNING)) &&
+           !job->stale && job->row.set_aside == 0;
+}
+
+/* A job's messages are stored in their order: all that were published before the last change of
+ * its row are stored. */
+static int warn(struct active_job *job)
+{
+    struct journal *j = job->journal;
+    struct buf text LOCAL_BUF(1024);
+    struct fold *fold;
+
+    if (active_job_fold(job, &fold) != 0)
+        return 0; /* a damaged job must not keep the others from being warned */
+    buf_lit(&text, "what was published on the job's channel from ");
+    calendar_put(&text, job->row.updated);
+    buf_lit(&text, " to ");
+    calendar_put(&text, j->now);
+    buf_lit(&text, " may be missing: another gateway has taken the job over");
+    active_job_change(job);
+    return text.error != 0 ? text.error : fold_warn(fold, buf_text(&text), j->now);
+}
+
+static int warn_all(struct journal *j)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < j->n_all && err == 0; i++)
+        if (journal_may_miss_messages(j->all[i]))
+            err = warn(j->all[i]);
+    return err;
+}
+
 void journal_feed(struct journal *j, struct journal_request *req)
 {
     int err = 0;
@@ -160,6 +198,9 @@ void journal_feed(struct journal *j, struct journal_request *req)
     if (str_absent(req->job)) {
         renew_all(j);
         req->code = 0;
+        err = req->feed.was_deaf ? warn_all(j) : 0;
+        if (err != 0)
+            journal_broke(j, req, err);
         return;
     }
     struct active_job *job = fed_job(j, req);

@@ -157,8 +157,9 @@ struct events_taken {
 struct channel_request {
     const struct journal_line *lines; /* in */
     size_t n_lines;
-    struct str worker;         /* in: the sender */
-    struct str agent;          /* in; absent: an unknown job is ERR_NOT_FOUND */
+    bool was_deaf;     /* in, without a job: until now no gateway listened to the channels */
+    struct str worker; /* in: the sender */
+    struct str agent;  /* in; absent: an unknown job is ERR_NOT_FOUND */
     struct events_taken taken; /* out */
     bool made;                 /* out: the job was created */
 };

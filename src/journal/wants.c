@@ -328,6 +328,9 @@ static struct str fed_events(const struct channel_request *feed)
 
 static void of_feed(struct journal *j, const struct journal_request *req)
 {
+    for (size_t i = 0; i < j->n_all && str_absent(req->job) && req->feed.was_deaf; i++)
+        if (journal_may_miss_messages(j->all[i]))
+            want_fold(j->all[i]);
     struct active_job *job = !str_absent(req->job) ? active_job_find(j, req->job) : NULL;
 
     if (job == NULL && !str_absent(req->job)) {

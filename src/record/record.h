@@ -38,7 +38,7 @@ enum record_kind {
     REC_JOB_ERROR, /* before a failed end: error, error_type, details, phase */
     REC_JOB_CANCELLED,        /* before a cancelled end: error = the reason */
     REC_JOB_CANCEL_REQUESTED, /* error = the reason */
-    REC_JOB_UPDATE,           /* title = "retry" or the sender's word; text */
+    REC_JOB_UPDATE,           /* title = "retry", "warning" or the sender's word; text */
     REC_JOB_INTERRUPT, /* a question: id, question, context, data = the raw value, open */
     REC_JOB_PAUSED,    /* waiting without a question: id, data */
     REC_JOB_RESUMED,   /* resolves = JSON list of interrupt ids */

@@ -57,6 +57,7 @@ struct publisher {
     struct journal_mark marks[MAX_MARKS];
     size_t n_marks;
     bool is_paused; /* Redis returned an error: pause until the next tick */
+    bool rests;     /* another gateway publishes */
     bool is_closing, is_closed;
     unsigned n_closing; /* ticks since it began to close */
     unsigned n_handles;
@@ -173,7 +174,8 @@ static void settle(struct publish_batch *b)
         counter_add(&p->opt.counts->records, b->n_records);
         counter_add(&p->opt.counts->messages, b->n_messages);
         counter_add(&p->opt.counts->skipped, b->n_lost);
-        move_on(p, cursor, b->upto);
+        if (b->upto > cursor->published) /* else another gateway publishes the job now */
+            move_on(p, cursor, b->upto);
     }
     free(b);
     publish_cursors_line_up(&p->cursors, cursor);
@@ -229,7 +231,7 @@ static void publish(struct publisher *p, struct publish_cursor *cursor)
 
 static bool may_publish(const struct publisher *p)
 {
-    return p->cursors.first != NULL && !p->is_paused && !p->is_closed &&
+    return p->cursors.first != NULL && !p->is_paused && !p->rests && !p->is_closed &&
            p->flying < MAX_FLYING && redis_is_connected(p->redis);
 }
 
@@ -306,7 +308,7 @@ static void on_news(struct loop_message *message)
     struct publish_hint *news = container_of(message, struct publish_hint, message);
     struct publisher *p = news->publisher;
 
-    for (size_t i = 0; i < news->n && !p->is_closed; i++)
+    for (size_t i = 0; i < news->n && !p->is_closed && !p->rests; i++)
         take(p, &news->headlines[i]);
     free(news);
     if (!p->is_closed && !uv_is_active((uv_handle_t *)&p->pace))
@@ -383,7 +385,7 @@ static void collect_marks(struct publisher *p)
 
 static bool store_marks(struct publisher *p)
 {
-    if (p->post.loop_call.is_pending)
+    if (p->post.loop_call.is_pending || p->rests)
         return false;
     collect_marks(p);
     if (p->n_marks == 0)
@@ -391,6 +393,7 @@ static bool store_marks(struct publisher *p)
     struct journal_request *req = journal_request_begin(&p->post, JOURNAL_MARK_PUBLISHED);
     req->published.marks = p->marks;
     req->published.n_marks = p->n_marks;
+    req->is_forwarded = true; /* another gateway that writes has its own cursors */
     journal_post(p->opt.journal, &p->post);
     return true;
 }
@@ -401,6 +404,7 @@ static void on_marked(struct loop_call *call)
     struct publisher *p = call->owner;
     size_t i = 0;
 
+    p->rests |= p->is_closing && p->post.code == ERR_MOVED; /* else it would try for ever */
     for (struct publish_cursor *cursor = p->cursors.all.next;
          cursor != &p->cursors.all && p->post.code == 0; cursor = cursor->next) {
         if (i < p->n_marks && p->marks[i].key == cursor->key)
@@ -421,6 +425,34 @@ static void sweep(struct publisher *p)
         if (cursor->is_gone && !cursor->is_silent)
             skip(p, cursor, cursor->known);
         publish_cursors_discard(&p->cursors, cursor);
+    }
+}
+
+/* --- of several gateways, one publishes ------------------------------------------- */
+
+static void forget_all(struct publisher *p)
+{
+    while (p->cursors.first != NULL)
+        (void)publish_cursors_next(&p->cursors);
+    for (struct publish_cursor *cursor = p->cursors.all.next; cursor != &p->cursors.all;
+         cursor = cursor->next) {
+        publish_cursors_disown(&p->cursors, cursor);
+        if (!cursor->is_silent && !cursor->is_gone)
+            move_on(p, cursor, cursor->known);
+        cursor->is_gone = true;
+    }
+}
+
+void publisher_rest(struct publisher *p, bool rests)
+{
+    if (rests == p->rests)
+        return;
+    p->rests = rests;
+    if (rests) {
+        forget_all(p);
+    } else {
+        look_into_store(p);
+        pump(p);
     }
 }
 
@@ -473,7 +505,7 @@ static void on_tick(uv_timer_t *timer)
     struct publisher *p = timer->data;
 
     p->is_paused = false;
-    if (atomic_exchange(&p->lost_news, false))
+    if (!p->rests && atomic_exchange(&p->lost_news, false))
         look_into_store(p);
     sweep(p);
     pump(p);

@@ -55,6 +55,10 @@ void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg);
 /* After @closed was called, and when the mailbox is closed and no more changes come. */
 void publisher_free(struct publisher *p);
 
+/* Of several gateways only the one that writes publishes.  At rest, nothing is published and no
+ * cursor is stored; then it goes on with what the store has.  It begins at work. */
+void publisher_rest(struct publisher *p, bool rests);
+
 /* From the journal's thread, after each commit. Does nothing when the mailbox is closed. */
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n);
 

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct redis_service {
@@ -25,7 +26,11 @@ struct redis_service {
     unsigned n_open;               /* open parts */
     struct publisher_counts published;
     struct subscriber_counts heard;
-    struct loop_message stop;
+    bool is_stopping;
+    bool is_leaving;   /* the subscriber closes, because another gateway writes */
+    atomic_bool works; /* any thread: this gateway publishes and listens */
+    struct loop_message stop, change; /* change: `works` was set */
+    atomic_bool change_posted;
     pthread_t thread;
     bool has_loop, is_started;
 };
@@ -96,6 +101,7 @@ static int open_subscriber(struct redis_service *s)
                                           .agent = s->opt.agent,
                                           .max_bytes = s->opt.max_bytes,
                                           .max_depth = s->opt.max_depth,
+                                          .was_deaf = s->opt.is_shared,
                                           .is_own = on_is_own,
                                           .state = on_subscriber,
                                           .refused = on_refused,
@@ -111,11 +117,39 @@ static int open_parts(struct redis_service *s)
 
     if (err == 0 && s->opt.subscribe_channel != NULL)
         err = barriers_new(&s->in, &s->barriers);
-    if (err == 0 && s->barriers != NULL)
+    if (err == 0 && s->publisher != NULL)
+        publisher_rest(s->publisher, s->opt.is_shared);
+    if (err == 0 && s->barriers != NULL && !s->opt.is_shared)
         err = open_subscriber(s);
-    s->n_open = s->publisher != NULL;
-    s->n_open += s->subscriber != NULL;
     return err;
+}
+
+/* --- of several gateways, one publishes and listens ---------------------------- */
+
+static void work_or_rest(struct redis_service *s);
+
+static void on_left(void *arg)
+{
+    struct redis_service *s = arg;
+
+    s->is_leaving = false;
+    work_or_rest(s);
+}
+
+static void on_change(struct loop_message *message)
+{
+    struct redis_service *s = container_of(message, struct redis_service, change);
+
+    atomic_store(&s->change_posted, false); /* first: a later change posts it again */
+    if (!s->is_stopping)
+        work_or_rest(s);
+}
+
+void redis_service_work(struct redis_service *s, bool works)
+{
+    atomic_store(&s->works, works);
+    if (!atomic_exchange(&s->change_posted, true))
+        (void)mailbox_post(s->box, &s->change); /* closed: it has ended */
 }
 
 static int read_names(struct redis_service *s, struct error *err)
@@ -141,6 +175,7 @@ int redis_service_new(const struct redis_service_options *options,
     if (s == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     s->opt = *options;
+    s->change.deliver = on_change;
     int code = read_names(s, err);
     if (code == 0 && options->dialect != NULL)
         code = store_open_reader(&options->store, &s->reader, err);
@@ -167,7 +202,7 @@ static void *run(void *arg)
 
     if (s->reader != NULL)
         store_take(s->reader);
-    if (s->subscriber == NULL) /* not with a subscriber: Redis disconnects slow ones */
+    if (s->barriers == NULL) /* not with a subscriber: Redis disconnects slow ones */
         (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &none); /* best effort */
     (void)uv_run(&s->loop, UV_RUN_DEFAULT); /* until all is closed */
     return NULL;
@@ -187,16 +222,51 @@ static void on_closed(void *arg)
         close_boxes(s);
 }
 
+/* What this gateway has received and not stored is refused: the next one hears for itself. */
+static void rest(struct redis_service *s)
+{
+    struct subscriber *leaving = s->subscriber;
+
+    if (s->publisher != NULL)
+        publisher_rest(s->publisher, true);
+    if (leaving == NULL)
+        return;
+    s->subscriber = NULL;
+    s->is_leaving = true;
+    subscriber_close(leaving, on_left, s);
+}
+
+static void work(struct redis_service *s)
+{
+    if (s->publisher != NULL)
+        publisher_rest(s->publisher, false);
+    if (s->barriers != NULL && s->subscriber == NULL && open_subscriber(s) != 0)
+        on_subscriber(s, false, STR("out of memory"));
+}
+
+static void work_or_rest(struct redis_service *s)
+{
+    if (s->is_stopping && !s->is_leaving)
+        on_closed(s);
+    else if (!s->is_stopping && !atomic_load(&s->works))
+        rest(s);
+    else if (!s->is_stopping && !s->is_leaving)
+        work(s);
+}
+
 static void on_stop(struct loop_message *message)
 {
     struct redis_service *s = container_of(message, struct redis_service, stop);
 
+    s->is_stopping = true;
+    s->n_open = 1; /* this one */
+    s->n_open += s->publisher != NULL;
+    s->n_open += s->subscriber != NULL;
     if (s->publisher != NULL)
         publisher_close(s->publisher, on_closed, s);
     if (s->subscriber != NULL)
         subscriber_close(s->subscriber, on_closed, s);
-    if (s->n_open == 0)
-        close_boxes(s);
+    work_or_rest(s); /* or it is called when the subscriber is closed */
 }
 
 int redis_service_start(struct redis_service *s, struct error *err)

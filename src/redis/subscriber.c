@@ -77,6 +77,8 @@ struct subscriber {
     uv_timer_t tick, pace;
     unsigned n_ticks;
     struct journal_request renew;
+    struct journal_request warning; /* to the jobs that may have missed messages */
+    bool owes_warning;
     uint64_t n_untold;
     unsigned told_at;
     bool is_closing;
@@ -231,6 +233,7 @@ static void send_batch(struct channel_feed *f)
     req->feed.n_lines = f->n_sent;
     req->feed.worker = STR("channel");
     req->feed.agent = s->opt.agent;
+    req->is_forwarded = true; /* the gateway that writes hears the same messages itself */
     journal_post(s->opt.journal, &f->post);
 }
 
@@ -415,12 +418,32 @@ static void on_message(void *arg, struct str channel, struct str payload)
         take(s, job, payload);
 }
 
+static void on_warned(struct loop_call *call)
+{
+    struct subscriber *s = call->owner;
+
+    s->owes_warning = s->warning.code == ERR_BUSY; /* then with the next tick */
+}
+
+/* Before the first message is sent, which changes the time of the job's last change. */
+static void warn(struct subscriber *s)
+{
+    if (!s->owes_warning || s->warning.loop_call.is_pending || !redis_is_connected(s->redis))
+        return;
+    struct journal_request *req = journal_request_begin(&s->warning, JOURNAL_FEED);
+    req->feed.was_deaf = true;
+    req->is_forwarded = true;
+    journal_post(s->opt.journal, req);
+}
+
 static void on_state(void *arg, bool connected, struct str why)
 {
     struct subscriber *s = arg;
 
     if (s->opt.state != NULL)
         s->opt.state(s->opt.arg, connected, why);
+    if (connected)
+        warn(s);
 }
 
 /* --- time ------------------------------------------------------------------------- */
@@ -435,7 +458,7 @@ static void renew(struct subscriber *s)
 {
     if (s->renew.loop_call.is_pending || redis_is_connected(s->redis))
         return;
-    (void)journal_request_begin(&s->renew, JOURNAL_FEED);
+    journal_request_begin(&s->renew, JOURNAL_FEED)->is_forwarded = true;
     journal_post(s->opt.journal, &s->renew);
 }
 
@@ -460,6 +483,7 @@ static void subscriber_free(struct subscriber *s)
     json_reader_done(&s->reader);
     buf_done(&s->pattern);
     journal_request_done(&s->renew);
+    journal_request_done(&s->warning);
     free(s);
 }
 
@@ -483,7 +507,8 @@ static void on_handle_closed(uv_handle_t *handle)
 /* While closing: waits for requests in flight, and for a time for lines that are not stored. */
 static bool is_busy(const struct subscriber *s)
 {
-    bool flies = s->renew.loop_call.is_pending, waits = false;
+    bool flies = s->renew.loop_call.is_pending || s->warning.loop_call.is_pending;
+    bool waits = false;
 
     for (const struct channel_feed *f = s->all.next; f != &s->all; f = f->next) {
         flies |= f->post.loop_call.is_pending;
@@ -505,6 +530,8 @@ static void on_tick(uv_timer_t *timer)
     struct subscriber *s = timer->data;
 
     s->n_ticks++;
+    if (!s->is_closing)
+        warn(s);
     flush(s);
     look_after(s);
     if (!s->is_closing && s->n_ticks % RENEW_TICKS == 0)
@@ -529,6 +556,8 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     json_reader_init(&s->reader, SIZE_MAX / 64, options->max_depth);
     buf_init(&s->pattern, 1 << 16);
     journal_request_init(&s->renew, options->box, s, on_renewed);
+    journal_request_init(&s->warning, options->box, s, on_warned);
+    s->owes_warning = options->was_deaf;
     channel_put_glob(&options->channel, &s->pattern);
     buf_char(&s->pattern, '\0');
     struct redis_options redis = { .url = options->url,

@@ -44,6 +44,7 @@ struct subscriber_options {
     struct str agent; /* agent for unknown jobs, which are created; absent: they are refused */
     size_t max_bytes; /* limit of bytes that wait for the journal */
     size_t max_depth; /* of JSON */
+    bool was_deaf;    /* another gateway listened before: jobs may have missed messages */
     /* Does this server publish on the job's channel itself?  May be NULL. */
     bool (*is_own)(void *arg, struct str job);
     /* Called each time the connection is made or lost; see redis_options. */

@@ -237,6 +237,10 @@ int server_start_agents(struct server *s, struct error *err)
         code = exec_new(&options, &s->exec, err);
     if (code == 0)
         code = make_arq_server(s, &redis, err);
+    if (s->cluster != NULL && s->exec != NULL)
+        exec_set_writer(s->exec, false); /* server_join_cluster() finds out, like the next */
+    if (s->cluster != NULL && s->arq != NULL)
+        arq_server_set_writer(s->arq, false);
     if (code == 0 && s->cluster == NULL)
         code = journal_start(s->journal, err);
     if (code == 0 && s->redis != NULL)

@@ -24,11 +24,27 @@ static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
         exec_cancel(s->exec, key, attempt);
 }
 
+/* What only the gateway that writes does: Redis's channels and the queues of ARQ. */
+static void set_parts(struct server *s)
+{
+    struct cluster_state state;
+
+    (void)pthread_mutex_lock(&s->moving); /* the last to come has the last word */
+    cluster_look(s->cluster, &state);
+    if (s->redis != NULL)
+        redis_service_work(s->redis, state.is_writer);
+    if (s->arq != NULL)
+        arq_server_set_writer(s->arq, state.is_writer);
+    if (s->exec != NULL)
+        exec_set_writer(s->exec, state.is_writer);
+    (void)pthread_mutex_unlock(&s->moving);
+}
+
 static void on_moved(void *arg, bool is_writer, struct str why)
 {
     struct buf out;
 
-    (void)arg;
+    set_parts(arg);
     log_begin(&out, "cluster");
     json_add_bool(&out, "writes", is_writer);
     if (!str_absent(why))
@@ -45,13 +61,8 @@ int server_make_cluster(struct server *s, const struct store_options *store, str
                                        .n_dead = s->n_names,
                                        .events = { on_queued, on_stopped, on_moved, s } };
 
-    int code = cluster_new(&options, &s->cluster, err);
-    if (code != 0 || cluster_is_first(s->cluster) || s->now->config->redis_url == NULL)
-        return code;
-    /* Each of them would feed the jobs of a channel, or do those of a queue. */
-    return error_set(err, ERR_REFUSED,
-                     "another gateway uses the database, and `redis_url` is for one of them: "
-                     "leave it out here, or stop the other one");
+    (void)pthread_mutex_init(&s->moving, NULL); /* cannot fail on Linux */
+    return cluster_new(&options, &s->cluster, err);
 }
 
 /* Where other gateways reach this one. */
@@ -73,7 +84,10 @@ int server_join_cluster(struct server *s, struct error *err)
     if (s->cluster == NULL)
         return 0;
     put_address(s, url, sizeof(url));
-    return cluster_start(s->cluster, s->hub_shared, &s->notifier, url, err);
+    int code = cluster_start(s->cluster, s->hub_shared, &s->notifier, url, err);
+    if (code == 0)
+        set_parts(s);
+    return code;
 }
 
 /* Gateways on one machine must not take each other's processes for left behind.  The address is

@@ -198,6 +198,7 @@ int server_make_redis_service(struct server *s, struct error *err)
         .agent = str_of(c->redis_subscribe_agent),
         .max_bytes = c->redis_subscribe_buffer,
         .max_depth = c->max_depth,
+        .is_shared = s->cluster != NULL,
         .notice = on_redis_notice,
         .arg = s,
     };

@@ -21,6 +21,7 @@ struct server {
     struct generation *now;       /* owned; the settings */
     struct store *store;          /* NULL: the cluster has it */
     struct cluster *cluster;      /* NULL: no other gateway can use the database */
+    pthread_mutex_t moving;       /* with a cluster: its parts are told whether it writes */
     struct breadcrumb breadcrumb; /* of the job being folded; or not open */
     struct journal *journal;
     struct notifier notifier;

@@ -30,7 +30,8 @@ struct arq_server {
     bool is_reading; /* a reply with ids is pending */
     bool is_closed;
     struct loop_message wake;
-    atomic_bool stop_asked;
+    atomic_bool stop_asked, wake_posted;
+    atomic_bool is_follower; /* another gateway serves the queue */
     pthread_t thread;
     bool has_loop, is_started, is_stopped;
 };
@@ -87,9 +88,9 @@ static void on_ids(void *arg, const redisReply *reply)
 
     s->n_flying--;
     s->is_reading = false;
-    for (size_t i = 0;
-         reply != NULL && reply->type == REDIS_REPLY_ARRAY && i < reply->elements &&
-         s->n_servings < s->context.opt.max_jobs && !s->context.is_stopping;
+    for (size_t i = 0; reply != NULL && reply->type == REDIS_REPLY_ARRAY &&
+                       i < reply->elements && s->n_servings < s->context.opt.max_jobs &&
+                       !s->context.is_stopping && !atomic_load(&s->is_follower);
          i++) {
         struct str id = str_make(reply->element[i]->str, reply->element[i]->len);
         if (!is_served(s, id))
@@ -179,7 +180,8 @@ static void on_tick(uv_timer_t *timer)
         next = t->next;
         serving_move_on(t); /* may free t, but no other */
     }
-    if (s->context.is_stopping || !redis_is_connected(s->context.redis))
+    if (s->context.is_stopping || atomic_load(&s->is_follower) ||
+        !redis_is_connected(s->context.redis))
         return;
     read_ids(s);
     tell_health(s);
@@ -201,20 +203,31 @@ static void on_last(void *arg, const redisReply *reply)
     close_when_idle(s);
 }
 
-static void stop(struct arq_server *s)
+static void forget_health(struct arq_server *s)
 {
     char key[SERVING_MAX_ID + 100];
 
-    if (s->context.is_stopping)
-        return;
-    s->context.is_stopping = true;
-    s->n_flying++; /* keeps it open until all of the following is sent */
     (void)snprintf(key, sizeof(key), "%.200s:health-check", s->context.opt.queue); /* fits */
     ARQ_CONTEXT_TELL(&s->context, STR("DEL"), str_of(key));
+}
+
+static void release_all(struct arq_server *s)
+{
     for (struct serving *t = s->servings, *next; t != NULL; t = next) {
         next = t->next;
         serving_stop(t);
     }
+}
+
+static void stop(struct arq_server *s)
+{
+    if (s->context.is_stopping)
+        return;
+    s->context.is_stopping = true;
+    s->n_flying++;                     /* keeps it open until all of the following is sent */
+    if (!atomic_load(&s->is_follower)) /* else it is another gateway's */
+        forget_health(s);
+    release_all(s);
     if (!arq_context_send(&s->context, ARQ_CONTEXT_ARGS(STR("PING")), on_last, s, NULL))
         on_last(s, NULL);
 }
@@ -223,8 +236,25 @@ static void on_wake(struct loop_message *message)
 {
     struct arq_server *s = container_of(message, struct arq_server, wake);
 
+    atomic_store(&s->wake_posted, false); /* first: what is set from here on posts it again */
     if (atomic_load(&s->stop_asked))
         stop(s);
+    else if (atomic_load(&s->is_follower))
+        release_all(s);
+    else
+        s->health_at = 0;
+}
+
+static void wake(struct arq_server *s)
+{
+    if (!atomic_exchange(&s->wake_posted, true))
+        (void)mailbox_post(s->context.box, &s->wake); /* closed: the loop has ended */
+}
+
+void arq_server_set_writer(struct arq_server *s, bool is_writer)
+{
+    atomic_store(&s->is_follower, !is_writer);
+    wake(s);
 }
 
 static void on_redis(void *arg, bool connected, struct str why)
@@ -273,7 +303,7 @@ void arq_server_stop(struct arq_server *s)
         return;
     s->is_stopped = true;
     atomic_store(&s->stop_asked, true);
-    (void)mailbox_post(s->context.box, &s->wake); /* it is open */
+    wake(s);
     if (s->is_started)
         (void)pthread_join(s->thread, NULL);
     else

@@ -61,6 +61,9 @@ MUST_CHECK int arq_server_new(const struct arq_server_options *options,
                               struct error *err);
 MUST_CHECK int arq_server_start(struct arq_server *s, struct error *err);
 const struct arq_server_counts *arq_server_counts(const struct arq_server *s);
+/* From any thread, until arq_server_free: of several gateways, the one that writes serves the
+ * queue.  Others release their calls.  True until it is told. */
+void arq_server_set_writer(struct arq_server *s, bool is_writer);
 /* By the thread that started it.  Releases its calls, so that the next server takes them. */
 void arq_server_stop(struct arq_server *s);
 /* May be NULL. */
