@@ -160,11 +160,11 @@ static const char *read_root(size_t view,
     return wrong;
 }
 
-const char *frame_read(size_t view,
-                       struct str name,
-                       struct str data,
-                       struct str job,
-                       struct entry *ret)
+const char *ledger_read_frame(size_t view,
+                              struct str name,
+                              struct str data,
+                              struct str job,
+                              struct entry *ret)
 {
     *ret = (struct entry){ 0 };
     if (!is_safe_name(name))

@@ -17,11 +17,11 @@ struct entry {
 
 /* Is it one line of JSON of the right shape, under a safe name that it repeats?
  * NULL, or what is wrong. @view is one of play.h's. */
-const char *frame_read(size_t view,
-                       struct str name,
-                       struct str data,
-                       struct str job,
-                       struct entry *ret);
+const char *ledger_read_frame(size_t view,
+                              struct str name,
+                              struct str data,
+                              struct str job,
+                              struct entry *ret);
 
 struct ledger {
     struct ledger_line {

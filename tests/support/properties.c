@@ -312,7 +312,8 @@ static const char *take_frames(struct test *t,
 
         if (!sse_frame_next(&rest, &frame))
             return fail_in(t, "not one id, event and data line", view, i + 1);
-        const char *wrong = frame_read(view, frame.event, frame.data, p->opt.job, &entry);
+        const char *wrong =
+            ledger_read_frame(view, frame.event, frame.data, p->opt.job, &entry);
         if (wrong == NULL && ledger != NULL)
             wrong = ledger_take(ledger, &entry);
         if (wrong != NULL)

@@ -284,8 +284,8 @@ static void settles_as_envelope(struct scene *s)
 
         while (rest.n > 0) {
             assert_true(sse_frame_next(&rest, &frame));
-            assert_null(
-                frame_read(VIEW_ENVELOPE, frame.event, frame.data, STR("job-1"), &entry));
+            assert_null(ledger_read_frame(VIEW_ENVELOPE, frame.event, frame.data, STR("job-1"),
+                                          &entry));
             assert_null(ledger_take(&ledger, &entry));
         }
     }
