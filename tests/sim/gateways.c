@@ -86,6 +86,18 @@ static bool check_operation(struct sim *s, const struct journal_request *r)
     return !o.is_new || r->is_repeat; /* both may have come in this turn */
 }
 
+/* A lease that is asked for again is the same one, while it is held. */
+static void check_leased(struct sim *s, struct call *c, const struct journal_request *r)
+{
+    for (const struct truth *t = s->model->truths; t != NULL; t = t->next)
+        if (t->job->row.key == c->leased && t->gone == 0 && t->state == JOB_RUNNING &&
+            t->attempt == c->attempt && r->row->key != c->leased)
+            sim_fail(s, "%.*s was leased, and %.*s when that was asked for again",
+                     STR_ARG(t->job->row.id), STR_ARG(r->row->id));
+    c->leased = r->row->key;
+    c->attempt = r->row->attempt;
+}
+
 /* The gateway that writes answers a request that was forwarded to it, in its turn. */
 static void check_served(struct sim *s, struct call *c, const struct journal_request *r)
 {
@@ -104,6 +116,8 @@ static void check_served(struct sim *s, struct call *c, const struct journal_req
         c->codes |= bit_of(r->code);
     if (is_repeated || s->server->is_late)
         return;
+    if (c != NULL && r->op == JOURNAL_LEASE && r->code == 0)
+        check_leased(s, c, r);
     seen = c != NULL ? *c : (struct call){ .sim = s };
     seen.req = *r;
     if (r->op == JOURNAL_ANSWER_QUESTION)
@@ -123,6 +137,13 @@ void __wrap_loop_call_answer(struct loop_call *call)
 
 void gateways_check_own(struct call *c)
 {
+    const struct journal_request *r = &c->req;
+
+    if (r->code != ERR_BUSY && r->code != ERR_TYPE && !c->sim->server->turn_committed)
+        sim_fail(c->sim,
+                 "a request is answered %d \"%s\" by a gateway that was not asked whether "
+                 "it still owns the jobs",
+                 r->code, r->why.text);
     if (str_absent(c->req.operation) && !c->sim->server->is_late)
         model_check_reply(c);
     else if (!str_absent(c->req.operation)) /* it went out, and came back */

@@ -134,6 +134,9 @@ int gateways_end(struct gateways *g, struct str id, struct error *err)
     if (stale != NULL && !stale->is_frozen && s->now - stale->beat_at < PEER_STALE_MS)
         sim_fail(s, "gateway %u has beaten %lld ms ago and counts as stale", instance,
                  (long long)(s->now - stale->beat_at));
+    struct server *judge = gateways_find(s, g->instance);
+    if (judge != NULL && s->now - judge->beat_at > 1500)
+        sim_fail(s, "gateway %u judges another, and was late itself", g->instance);
     if (stale != NULL && stale->store != NULL)
         disk_end_session(s->disk, stale->store);
     store_close(s->lives[instance].ghost);

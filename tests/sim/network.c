@@ -25,6 +25,7 @@ struct link_socket {
     struct buf up, down;
     struct http_request *http; /* owned; NULL: not accepted yet */
     bool is_connected, is_sending;
+    bool is_slow;        /* what is sent up takes long */
     bool is_cut;         /* the client is to hear of it */
     bool is_closed;      /* by the client */
     bool is_server_over; /* the other side hears nothing any more */
@@ -69,6 +70,8 @@ struct link_socket *link_socket_open(uv_loop_t *loop,
     c->sim = running;
     c->events = *events;
     c->to = (unsigned)strtoul(to->port, NULL, 10);
+    c->is_slow =
+        !running->draining && running->p.cut_permille > 0 && chance_of(&running->chance, 150);
     buf_init(&c->up, SIZE_MAX / 4);
     buf_init(&c->down, SIZE_MAX / 4);
     c->next = running->sockets;
@@ -172,6 +175,8 @@ static void arrive_up(struct link_socket *c)
 
     if (g == NULL || g->is_frozen || c->up.n == 0)
         return;
+    if (c->is_slow && c->http != NULL && !c->sim->draining && chance_of(&c->sim->chance, 950))
+        return;
     if (c->http != NULL && c->http->cut) {
         end_server_side(c);
         return;
@@ -209,7 +214,8 @@ static void move(struct link_socket *c)
         end_server_side(c); /* it was killed */
     if (c->is_closed) {
         /* What was sent may still be read before the end of the connection is seen. */
-        if (!c->is_server_over && (c->up.n == 0 || chance_of(&c->sim->chance, 300)) &&
+        if (!c->is_server_over &&
+            (c->up.n == 0 || chance_of(&c->sim->chance, c->is_slow ? 5 : 300)) &&
             (g == NULL || !g->is_frozen))
             end_server_side(c);
         else if (!c->is_server_over)

@@ -224,6 +224,7 @@ struct call {
     struct server *home;        /* to which it was posted */
     unsigned server;            /* its number */
     unsigned codes;             /* that the gateway which writes has answered, as bits */
+    int64_t leased, attempt;    /* LEASE: the job that it has given, by its key */
     bool posted;
     bool done;   /* the answer is there, or never will be */
     bool lost;   /* there is none */
