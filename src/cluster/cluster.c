@@ -225,6 +225,13 @@ void cluster_look(struct cluster *c, struct cluster_state *ret)
     if (c->member != NULL)
         member_look(c->member, ret);
     ret->is_reachable = ret->is_writer || (c->link != NULL && link_is_up(c->link));
+    if (c->link == NULL)
+        return;
+    const struct link_counts *counts = link_counts(c->link);
+    ret->forwarded = counts->forwarded;
+    ret->refused = counts->refused;
+    ret->waiting = counts->waiting;
+    ret->connected = counts->connected;
 }
 
 void cluster_put_gateways(struct cluster *c, struct buf *b)

@@ -82,6 +82,9 @@ struct cluster_state {
     char id[GATEWAY_ID_BYTES];
     char writer[256]; /* its URL; "": nobody */
     int64_t beat_ms;  /* since PostgreSQL has last heard of us */
+    uint64_t hints;   /* that were heard */
+    int64_t hint_ms;  /* from the commit to us, of the last hint; by the clocks of both */
+    uint64_t forwarded, refused, waiting, connected; /* see link_counts() */
 };
 void cluster_look(struct cluster *c, struct cluster_state *ret);
 /* From any thread: {"id", "writer", "reachable", "gateways": [{"id", "url", …}]}, for people.

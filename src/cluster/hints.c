@@ -1,5 +1,6 @@
 #include "cluster/hints.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <pthread.h>
@@ -157,10 +158,20 @@ void hints_send(struct hints *h, struct gateways *g)
 
 /* --- hearing ------------------------------------------------------------------------------ */
 
+static void note_lag(struct hint_listener *to, const struct change *c)
+{
+    int64_t lag = clock_wall_ms() - c->ts;
+
+    if (c->ts > 0)
+        to->lag_ms = lag > 0 ? lag : 0;
+}
+
 static void hear(struct hint_listener *to, const struct wakeup *w)
 {
+    to->n_heard++;
     switch (w->kind) {
     case WAKEUP_JOB:
+        note_lag(to, &w->change);
         if (w->is_cancelled || w->change.gone || w->is_paused)
             to->stopped(to->arg, w->change.key, w->change.attempt,
                         !w->is_cancelled && !w->change.gone);

@@ -38,6 +38,9 @@ struct hint_listener {
     void (*stopped)(void *arg, int64_t key, int64_t attempt, bool is_pause);
     void *arg;
     bool has_moved; /* out: another gateway writes now */
+    /* Out, for other threads: */
+    _Atomic uint64_t n_heard;
+    atomic_llong lag_ms; /* from the commit to us, of the last one */
 };
 /* Reads the lines of one NOTIFY. */
 void hints_take(struct hint_listener *to, struct str text);

@@ -45,6 +45,7 @@ struct journal_link {
     bool next_is_local, has_next;          /* under lock */
     bool is_stopping;                      /* under lock */
     atomic_bool is_up;
+    struct link_counts counts;
 
     char url[256]; /* "": nobody */
     struct link_address address;
@@ -72,6 +73,12 @@ static void refuse_busy(struct journal_request *req, const char *why)
     answer(req);
 }
 
+static void put(struct journal_link *l, struct unanswered *e)
+{
+    unanswered_put(&l->requests, e, &l->out);
+    l->counts.forwarded++;
+}
+
 static void add(struct journal_link *l, struct journal_request *req)
 {
     struct unanswered *e = unanswered_add(&l->requests, req, clock_steady_ms());
@@ -79,7 +86,7 @@ static void add(struct journal_link *l, struct journal_request *req)
     if (e == NULL)
         refuse_busy(req, "out of memory");
     else if (l->state == LINK_UP)
-        unanswered_put(&l->requests, e, &l->out);
+        put(l, e);
 }
 
 static void send_all(struct journal_link *l)
@@ -88,7 +95,7 @@ static void send_all(struct journal_link *l)
     struct unanswered **list = unanswered_sorted(&l->requests, &n);
 
     for (size_t i = 0; i < n; i++)
-        unanswered_put(&l->requests, list[i], &l->out);
+        put(l, list[i]);
     free(list);
 }
 
@@ -206,6 +213,7 @@ static void take_head(struct journal_link *l)
     memmove(l->in.p, l->in.p + n, l->in.n - n);
     l->in.n -= n;
     set_state(l, LINK_UP);
+    l->counts.connected++;
     l->asked = 0;
     send_all(l);
     take_frames(l);
@@ -306,6 +314,7 @@ static void give_up(struct journal_link *l, struct unanswered *e)
         (void)snprintf(why, sizeof(why),
                        "the gateway that writes (%.100s) cannot be reached: %.100s", l->url,
                        l->why[0] != '\0' ? l->why : "it does not answer");
+    l->counts.refused++;
     refuse_busy(unanswered_take(&l->requests, e), why);
 }
 
@@ -331,6 +340,7 @@ static void on_tick(uv_timer_t *timer)
     look_at_peer(l, now);
     if (l->requests.n_used > 0)
         look_at_requests(l, now);
+    l->counts.waiting = l->requests.n_used;
     flush(l);
 }
 
@@ -356,6 +366,7 @@ static void turn_to(struct journal_link *l, const char *url, bool is_local)
     if (is_local) {
         (void)uv_timer_stop(&l->timer);
         post_all(l);
+        l->counts.waiting = 0;
     } else {
         (void)uv_timer_start(&l->timer, on_tick, 0, TICK_MS);
     }
@@ -433,6 +444,11 @@ void link_set_writer(struct journal_link *l, const char *url)
     (void)snprintf(l->next_url, sizeof(l->next_url), "%s", url != NULL ? url : "");
     (void)pthread_mutex_unlock(&l->lock);
     (void)uv_async_send(&l->wake);
+}
+
+const struct link_counts *link_counts(const struct journal_link *l)
+{
+    return &l->counts;
 }
 
 bool link_is_up(struct journal_link *l)

@@ -38,4 +38,12 @@ void link_set_writer(struct journal_link *l, const char *url);
 /* From any thread: is it connected? */
 bool link_is_up(struct journal_link *l);
 
+struct link_counts {
+    _Atomic uint64_t forwarded; /* requests that were sent, repeats too */
+    _Atomic uint64_t refused;   /* that found no writer in time */
+    _Atomic uint64_t waiting;   /* that have no answer now */
+    _Atomic uint64_t connected; /* how often it was connected */
+};
+const struct link_counts *link_counts(const struct journal_link *l);
+
 #endif

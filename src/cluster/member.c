@@ -287,6 +287,8 @@ void member_look(struct cluster_member *m, struct cluster_state *ret)
     ret->n_gateways = (unsigned)m->n_shown + 1;
     memcpy(ret->writer, m->writer, sizeof(ret->writer));
     (void)pthread_mutex_unlock(&m->lock);
+    ret->hints = m->listener.n_heard;
+    ret->hint_ms = m->listener.lag_ms;
     ret->beat_ms = clock_monotonic_ms() - atomic_load(&m->beat_at);
 }
 

@@ -5,7 +5,7 @@ import time
 
 from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
 from gateways import AGENTS, Gateway, check, cluster, database, equal, os, texts, until, verify, writer_of
-from harness import case, spoolwire
+from harness import case, contains, spoolwire
 
 
 @case
@@ -215,3 +215,50 @@ def runs_of_a_thread_take_turns_on_all_gateways():
         for g in (a, b, c):
             listed = g.get(f"/threads/{thread}/runs").json
             equal({r["run_id"]: r["status"] for r in listed}, {r.json["run_id"]: "success" for r in runs})
+
+
+@case
+def every_gateway_says_who_writes():
+    with cluster(2) as (a, b):
+        writer_of([a, b])
+        until("the link is up", lambda: b.get("/readyz").json["writer_reachable"])
+        for g in (a, b):
+            ready = g.get("/readyz")
+            equal((ready.status, ready.json["writes"], ready.json["writer"]), (200, g is a, a.url))
+        until("both see both", lambda: [len(g.get("/v1/gateways").json["gateways"]) for g in (a, b)] == [2, 2])
+        play(b)
+        for g in (a, b):
+            health = g.get("/healthz")
+            equal((health.status, health.json["journal"]["status"]), (200, "ok"), repr(health))
+
+        def metrics(g):
+            rows = [row.split(" ") for row in g.get("/metrics").body.decode().splitlines() if row.startswith("spoolwire_cluster_")]
+            return {name.removeprefix("spoolwire_cluster_"): float(value) for name, value in rows}
+        equal([metrics(g)["writer"] for g in (a, b)], [1, 0])
+        equal([metrics(g)["writer_reachable"] for g in (a, b)], [1, 1])
+        equal([metrics(g)["gateways"] for g in (a, b)], [2, 2])
+        check(metrics(b)["forwarded_total"] >= 3, metrics(b))
+        until("it has heard hints", lambda: metrics(b)["hints_total"] > 0, seconds=60)
+        check(metrics(b)["hint_lag_seconds"] < 60, metrics(b))
+        check(metrics(b)["beat_age_seconds"] < 60, metrics(b))
+
+
+@case
+def a_newer_schema_is_refused_and_the_old_writer_stores_nothing():
+    with cluster(2) as gateways:
+        a = writer_of(gateways)
+        b = next(g for g in gateways if g is not a)
+        job = b.submit()
+        name = a.data.rpartition("/")[2]
+        version = int(database().sql("SELECT version FROM spoolwire", name))
+        database().sql("UPDATE spoolwire SET version = 999", name)  # as a newer one does
+        late = Gateway(a.data, start=False)
+        try:
+            late.start()
+            check(False, "it has started")
+        except AssertionError as e:
+            contains(str(e), "newer spoolwire", "schema 999")
+        refused = a.post("/v1/jobs", {"agent": "pull", "input": 1})
+        equal(refused.status, 503, repr(refused))
+        equal(b.job(job)["state"], "queued", "it can still be read")
+        database().sql(f"UPDATE spoolwire SET version = {version}", name)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/histogram.h"
 #include "base/json_format.h"
+#include "cluster/cluster.h"
 #include "dialect/render.h"
 #include "journal/counts.h"
 
@@ -51,16 +52,37 @@ static int put_id(void *arg, const struct job_row *row)
     return b->n > MAX_READY_BYTES;
 }
 
+/* Who owns the jobs, as this gateway sees it. */
+static void put_writer(struct buf *b, struct cluster *cluster)
+{
+    struct cluster_state state;
+
+    if (cluster == NULL)
+        return;
+    cluster_look(cluster, &state);
+    json_add_bool(b, "writes", state.is_writer);
+    json_add_text(b, "writer", state.writer[0] != '\0' ? str_of(state.writer) : STR_NONE);
+    json_add_bool(b, "writer_reachable", state.is_reachable);
+    json_add_int(b, "hint_lag_ms", state.hint_ms);
+}
+
 static void run_ready(struct thread_task *task, struct store *store)
 {
     struct buf *b = &store_query_of(task)->out;
 
-    json_format_plain(b, "{'status':'ready','set_aside':[");
+    json_begin(b);
+    json_add_str(b, "status", STR("ready"));
+    put_writer(b, store_query_of(task)->loop->app->cluster);
+    json_add_array(b, "set_aside");
     (void)store_jobs_set_aside(store, put_id, b, NULL); /* lists as many as can be read */
-    json_end_list(b);
+    json_end_array(b);
+    json_end(b);
 }
 
-/* Does not read the store, unless jobs are set aside: their ids are in the store. */
+/* A gateway that does not reach the one that owns the jobs is ready: it serves readers, and the
+ * others may not reach it either.
+ *
+ * Does not read the store, unless jobs are set aside: their ids are in the store. */
 void api_readyz(struct http_request *req)
 {
     struct app *app = app_loop_of(req)->app;
@@ -75,7 +97,13 @@ void api_readyz(struct http_request *req)
         return;
     }
     if (counter_get(&journal_counts(app->journal)->set_aside) == 0) {
-        http_respond(req, 200, "application/json", STR("{" JSON_LIT("status", "ready") "}"));
+        struct buf out LOCAL_BUF(1024);
+
+        json_begin(&out);
+        json_add_str(&out, "status", STR("ready"));
+        put_writer(&out, app->cluster);
+        json_end(&out);
+        api_json(req, 200, &out);
         return;
     }
     struct store_query *query = store_query_new(req, STR(""), run_ready);
@@ -156,11 +184,34 @@ static enum health put_journal(struct buf *b, const struct journal_counts *c)
     return health;
 }
 
+/* Its journal is closed here, because another gateway owns the jobs. */
+static enum health put_other_journal(struct buf *b, const struct cluster_state *state)
+{
+    enum health health = state->is_reachable ? HEALTH_OK : HEALTH_DEGRADED;
+
+    begin_part(b, "journal", health,
+               state->is_reachable ? STR_NONE
+                                   : STR("the gateway that owns the jobs cannot be reached"));
+    json_add_text(b, "writer", state->writer[0] != '\0' ? str_of(state->writer) : STR_NONE);
+    json_end(b);
+    return health;
+}
+
 /* --- the whole ------------------------------------------------------------------------- */
 
 static enum health worse(enum health a, enum health b)
 {
     return a > b ? a : b;
+}
+
+static enum health put_own_or_other(struct buf *b, struct app *app)
+{
+    struct cluster_state state;
+
+    if (app->cluster == NULL || journal_is_open(app->journal))
+        return put_journal(b, journal_counts(app->journal));
+    cluster_look(app->cluster, &state);
+    return put_other_journal(b, &state);
 }
 
 static void run(struct thread_task *task, struct store *store)
@@ -171,7 +222,7 @@ static void run(struct thread_task *task, struct store *store)
     struct buf parts LOCAL_BUF(64 * 1024);
 
     enum health health = put_store(&parts, store);
-    health = worse(health, put_journal(&parts, journal_counts(app->journal)));
+    health = worse(health, put_own_or_other(&parts, app));
     if (atomic_load(&app->draining))
         health = HEALTH_DRAINING;
     json_format(b, "{'status':%s,'version':%s,'streams':%d%j}", health_name(health),

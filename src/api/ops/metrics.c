@@ -12,6 +12,7 @@
 #include "agents/arq/server.h"
 #include "agents/exec.h"
 #include "base/clock.h"
+#include "cluster/cluster.h"
 #include "redis/service.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
@@ -378,6 +379,38 @@ static void put_links(struct expose *e,
             expose_value(e, names[i], get(&links[i]->losses));
 }
 
+/* --- other gateways ------------------------------------------------------------------ */
+
+static void put_cluster(struct expose *e, struct cluster *cluster)
+{
+    struct cluster_state s = { .n_gateways = 0 }; /* it has its database to itself */
+
+    if (cluster != NULL)
+        cluster_look(cluster, &s);
+    expose_gauge(e, "spoolwire_cluster_writer", s.is_writer,
+                 "1: this gateway owns the jobs of PostgreSQL.");
+    expose_gauge(e, "spoolwire_cluster_gateways", s.n_gateways,
+                 "Gateways that share the database; 0 with SQLite.");
+    expose_gauge(e, "spoolwire_cluster_writer_reachable", s.is_reachable,
+                 "1: this gateway owns the jobs, or is connected to the one that does.");
+    expose_family(e, "spoolwire_cluster_beat_age_seconds", "gauge",
+                  "Since PostgreSQL has last heard of this gateway.");
+    expose_seconds(e, "", (uint64_t)s.beat_ms * 1000);
+    expose_counter(e, "spoolwire_cluster_hints_total", s.hints,
+                   "Hints of other gateways that were heard.");
+    expose_family(e, "spoolwire_cluster_hint_lag_seconds", "gauge",
+                  "From the commit to this gateway, of the last hint, by the clocks of both.");
+    expose_seconds(e, "", (uint64_t)s.hint_ms * 1000);
+    expose_counter(e, "spoolwire_cluster_links_total", s.connected,
+                   "Connections that were made to the gateway that owns the jobs.");
+    expose_counter(e, "spoolwire_cluster_forwarded_total", s.forwarded,
+                   "Requests that were sent to it, repeats too.");
+    expose_gauge(e, "spoolwire_cluster_waiting", s.waiting,
+                 "Requests that have no answer of it yet.");
+    expose_counter(e, "spoolwire_cluster_refused_total", s.refused,
+                   "Requests that found no gateway in time.");
+}
+
 static void put_redis(struct expose *e, const struct redis_service *redis)
 {
     const struct publisher_counts *published =
@@ -459,6 +492,7 @@ static void run(struct thread_task *task, struct store *store)
     put_jobs(&e, counts);
     put_leases(&e, counts);
     put_processes(&e, app->exec);
+    put_cluster(&e, app->cluster);
     put_redis(&e, app->redis);
     put_arq(&e, app->arq);
     put_store(&e, counts, store);
