@@ -41,6 +41,8 @@ const char *error_name(int code)
         return "busy";
     case ERR_LIMIT:
         return "too many";
+    case ERR_ELSEWHERE:
+        return "elsewhere";
     case ERR_MOVED:
         return "another gateway does it";
     default:

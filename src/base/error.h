@@ -15,8 +15,9 @@ enum {
     ERR_CLOSED, /* the job has ended */
     ERR_IO,
     ERR_BUSY,
-    ERR_LIMIT, /* too many at the same time: may work later */
-    ERR_MOVED  /* another gateway does it */
+    ERR_LIMIT,    /* too many at the same time: may work later */
+    ERR_MOVED,    /* another gateway does it */
+    ERR_ELSEWHERE /* another shard has it */
 };
 
 struct error {

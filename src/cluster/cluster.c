@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "cluster/codec.h"
 #include "cluster/link.h"
 #include "cluster/member.h"
+#include "cluster/shard_router.h"
 #include "cluster/standby.h"
 
 #include <stdio.h>
@@ -20,38 +22,69 @@ enum {
     LOOK_MS = 100     /* whether it has */
 };
 
-struct cluster {
-    struct cluster_options opt;
-    char *url; /* owned; of this gateway */
-    char id[GATEWAY_ID_BYTES];
-    unsigned char secret[CLUSTER_SECRET_BYTES];
-    struct journal *journal; /* borrowed */
-    struct hub_shared *hub;  /* borrowed */
+/* A share of the jobs, which one gateway writes at a time. */
+struct cluster_shard {
+    struct cluster *cluster;
+    int64_t number;
+    struct journal *journal; /* owned */
     struct journal_link *link;
     struct standby *standby;
-    struct newest *newest;                   /* connections of others */
-    _Atomic(struct cluster_member *) member; /* NULL: before cluster_start() */
+};
+
+struct cluster {
+    struct cluster_options opt;
+    struct cluster_options told; /* the same for the member, with our events */
+    char *url;                   /* owned; of this gateway */
+    char id[GATEWAY_ID_BYTES];
+    unsigned char secret[CLUSTER_SECRET_BYTES];
+    struct hub_shared *hub; /* borrowed */
+    int64_t n_shards;
+    struct cluster_shard shards[STORE_MAX_SHARDS];
+    struct journal *journals[STORE_MAX_SHARDS];   /* of the shards, for the member */
+    struct journal_link *links[STORE_MAX_SHARDS]; /* the same */
+    struct shard_router *router;                  /* NULL: there is one shard */
+    struct newest *newest;                        /* connections of others */
+    _Atomic(struct cluster_member *) member;      /* NULL: before cluster_start() */
 };
 
 /* --- the standby's events ----------------------------------------------------------------- */
 
 static void on_moved(void *arg, bool is_writer)
 {
+    const struct cluster_shard *s = arg;
+
+    member_set_writer(s->cluster->member, s->number, is_writer);
+}
+
+static void on_queued(void *arg, struct str agent)
+{
     struct cluster *c = arg;
 
-    member_set_writer(c->member, is_writer);
+    if (c->router != NULL)
+        shard_router_queued(c->router, agent);
+    c->opt.events.queued(c->opt.events.arg, agent);
 }
 
 static void on_done(void *arg, bool is_writer, struct str why)
 {
-    struct cluster *c = arg;
+    const struct cluster_shard *s = arg;
+    struct cluster *c = s->cluster;
     const struct cluster_events *e = &c->opt.events;
 
     if (!is_writer)
         hub_shared_missed(c->hub);
-    e->moved(e->arg, is_writer, why);
+    e->moved(e->arg, c->n_shards > 1 ? s->number : -1, is_writer, why);
     if (is_writer)
-        e->queued(e->arg, STR_NONE);
+        on_queued(c, STR_NONE);
+}
+
+/* --- the member's events ------------------------------------------------------------------ */
+
+static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
+{
+    struct cluster *c = arg;
+
+    c->opt.events.stopped(c->opt.events.arg, key, attempt, is_pause);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -71,14 +104,11 @@ static int find_secret(struct cluster *c, struct error *err)
         code = 0;
         clock_sleep_ms(LOOK_MS);
     }
-    int64_t shards = 0;
     if (code == 0)
-        code = store_shards(store, &shards, err);
-    if (code == 0 && shards > 1)
-        code = error_set(err, ERR_REFUSED,
-                         "the database has %lld shards, and this version serves one: make one "
-                         "without --shards",
-                         (long long)shards);
+        code = store_shards(store, &c->n_shards, err);
+    if (code == 0 && (c->n_shards < 1 || c->n_shards > STORE_MAX_SHARDS))
+        code = error_set(err, ERR_REFUSED, "the database has %lld shards: 1 to %d can be used",
+                         (long long)c->n_shards, STORE_MAX_SHARDS);
     if (code == 0)
         code = store_secret(store, STR("cluster"), str_make((const char *)fresh, sizeof(fresh)),
                             c->secret, err);
@@ -86,17 +116,21 @@ static int find_secret(struct cluster *c, struct error *err)
     return code;
 }
 
-static int make_standby(struct cluster *c, struct error *err)
+static int make_standby(struct cluster *c, int64_t shard, struct error *err)
 {
+    struct cluster_shard *s = &c->shards[shard];
     struct standby_options options = { .store = c->opt.store,
                                        .dead = c->opt.dead,
                                        .n_dead = c->opt.n_dead,
                                        .moved = on_moved,
                                        .done = on_done,
-                                       .arg = c };
+                                       .arg = s };
 
+    s->cluster = c;
+    s->number = shard;
     options.store.gateway = c->id;
-    return standby_new(&options, &c->standby, err);
+    options.store.shard = shard;
+    return standby_new(&options, &s->standby, err);
 }
 
 int cluster_new(const struct cluster_options *options, struct cluster **ret, struct error *err)
@@ -106,15 +140,22 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
 
     if (c == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    c->opt = *options;
+    c->opt = c->told = *options;
+    c->told.events.queued = on_queued;
+    c->told.events.stopped = on_stopped;
+    c->told.events.arg = c;
     int code = random_uuid(id) ? 0 : error_set(err, ERR_IO, "there are no random numbers");
     (void)snprintf(c->id, sizeof(c->id), "%.*s", KEY_UUID_CHARS, id);
     if (code == 0 && newest_new(&c->newest) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
-        code = make_standby(c, err);
+        code = make_standby(c, 0, err); /* the writer of the first shard makes the tables */
     if (code == 0)
         code = find_secret(c, err);
+    for (int64_t i = 1; code == 0 && i < c->n_shards; i++)
+        code = make_standby(c, i, err);
+    if (code == 0 && c->n_shards > 1)
+        code = shard_router_new(c->n_shards, &c->router, err);
     if (code != 0) {
         cluster_free(c);
         return code;
@@ -123,15 +164,65 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     return 0;
 }
 
-int cluster_prepare(struct cluster *c, struct journal *journal, struct error *err)
+int64_t cluster_shards(const struct cluster *c)
 {
-    struct link_options options = { .journal = journal, .hold_ms = HOLD_MS };
+    return c->n_shards;
+}
 
-    c->journal = journal;
-    standby_set_journal(c->standby, journal);
-    memcpy(options.secret, c->secret, sizeof(options.secret));
-    memcpy(options.gateway, c->id, sizeof(options.gateway));
-    return link_new(&options, &c->link, err);
+/* Takes what is posted to a journal that is closed. */
+static void forward(void *arg, struct journal_request *chain)
+{
+    struct cluster_shard *s = arg;
+
+    if (chain->op == JOURNAL_SETTINGS && chain->next == NULL)
+        standby_apply_settings(s->standby, chain);
+    else
+        link_post(s->link, chain);
+}
+
+static int make_journal(struct cluster_shard *s,
+                        const struct journal_options *options,
+                        struct error *err)
+{
+    struct cluster *c = s->cluster;
+    struct journal_options own = *options;
+    struct link_options link = { .shard = s->number, .hold_ms = HOLD_MS };
+
+    own.shard = s->number;
+    own.n_shards = c->n_shards;
+    own.forward = forward;
+    own.forward_arg = s;
+    own.route = s->number == 0 && c->router != NULL ? shard_router_post : NULL;
+    own.route_arg = c->router;
+    own.put_answer = codec_put_answer;
+    own.read_answer = codec_read_answer;
+    int code = journal_new(&own, &s->journal, err);
+    if (code != 0)
+        return code;
+    c->journals[s->number] = link.journal = s->journal;
+    standby_set_journal(s->standby, s->journal);
+    memcpy(link.secret, c->secret, sizeof(link.secret));
+    memcpy(link.gateway, c->id, sizeof(link.gateway));
+    code = link_new(&link, &s->link, err);
+    c->links[s->number] = s->link;
+    if (c->router != NULL)
+        shard_router_set_journal(c->router, s->number, s->journal);
+    return code;
+}
+
+int cluster_make_journals(struct cluster *c,
+                          const struct journal_options *options,
+                          struct journal **ret,
+                          struct error *err)
+{
+    int code = 0;
+
+    for (int64_t i = 0; code == 0 && i < c->n_shards; i++)
+        code = make_journal(&c->shards[i], options, err);
+    if (code == 0 && c->router != NULL)
+        code = shard_router_start(c->router, err);
+    *ret = c->journals[0];
+    return code;
 }
 
 int cluster_start(struct cluster *c,
@@ -144,11 +235,12 @@ int cluster_start(struct cluster *c,
     c->url = strdup(url);
     if (c->url == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
-    struct member_options options = { .cluster = &c->opt,
+    struct member_options options = { .cluster = &c->told,
                                       .id = c->id,
                                       .url = c->url,
-                                      .journal = c->journal,
-                                      .link = c->link,
+                                      .n_shards = c->n_shards,
+                                      .journals = c->journals,
+                                      .links = c->links,
                                       .hub = hub,
                                       .notifier = notifier };
     struct cluster_member *member;
@@ -156,27 +248,40 @@ int cluster_start(struct cluster *c,
     if (code != 0)
         return code;
     c->member = member;
-    code = standby_start(c->standby, err);
+    for (int64_t i = 0; code == 0 && i < c->n_shards; i++)
+        code = standby_start(c->shards[i].standby, err);
     return code == 0 ? member_start(member, err) : code;
 }
 
 void cluster_leave(struct cluster *c)
 {
-    if (member_others(c->member) > 0)
-        standby_leave(c->standby);
+    for (int64_t i = 0; i < c->n_shards && member_others(c->member) > 0; i++)
+        standby_leave(c->shards[i].standby);
 }
 
 void cluster_stop(struct cluster *c)
 {
-    standby_stop(c->standby);
+    for (int64_t i = 0; i < c->n_shards; i++)
+        standby_stop(c->shards[i].standby);
     if (c->member != NULL)
         member_stop(c->member);
+    for (int64_t i = 0; i < c->n_shards; i++)
+        if (c->journals[i] != NULL)
+            journal_stop(c->journals[i]);
 }
 
 void cluster_close(struct cluster *c)
 {
-    link_free(c->link);
-    c->link = NULL;
+    if (c->router != NULL)
+        shard_router_stop(c->router);
+    for (int64_t i = 0; i < c->n_shards; i++) {
+        link_free(c->shards[i].link);
+        c->shards[i].link = NULL;
+    }
+    for (int64_t i = 0; i < c->n_shards; i++) {
+        journal_free(c->shards[i].journal);
+        c->shards[i].journal = c->journals[i] = NULL;
+    }
 }
 
 void cluster_free(struct cluster *c)
@@ -184,24 +289,16 @@ void cluster_free(struct cluster *c)
     if (c == NULL)
         return;
     cluster_close(c);
+    shard_router_free(c->router);
     member_free(c->member);
-    standby_free(c->standby);
+    for (int64_t i = 0; i < STORE_MAX_SHARDS; i++)
+        standby_free(c->shards[i].standby);
     newest_free(c->newest);
     free(c->url);
     free(c);
 }
 
 /* --- for others --------------------------------------------------------------------------- */
-
-void cluster_forward(void *cluster, struct journal_request *chain)
-{
-    struct cluster *c = cluster;
-
-    if (chain->op == JOURNAL_SETTINGS && chain->next == NULL)
-        standby_apply_settings(c->standby, chain);
-    else
-        link_post(c->link, chain);
-}
 
 void cluster_published(struct cluster *c, const struct publication *pubs, size_t n)
 {
@@ -210,12 +307,20 @@ void cluster_published(struct cluster *c, const struct publication *pubs, size_t
 
 void cluster_queued(struct cluster *c, struct str agent)
 {
+    if (c->router != NULL)
+        shard_router_queued(c->router, agent);
     member_queued(c->member, agent);
 }
 
 void cluster_serve(struct cluster *c, struct http_request *req, struct mailbox *box)
 {
-    served_begin(req, c->secret, c->newest, c->journal, box);
+    struct str asked = http_query(req, "shard");
+    int64_t shard = 0;
+
+    if (asked.n > 0 && (!str_number(asked, &shard) || shard < 0 || shard >= c->n_shards))
+        http_respond_error(req, 404, "the database has %lld shards", (long long)c->n_shards);
+    else
+        served_begin(req, c->secret, c->newest, c->journals[shard], box);
 }
 
 void cluster_look(struct cluster *c, struct cluster_state *ret)
@@ -224,14 +329,21 @@ void cluster_look(struct cluster *c, struct cluster_state *ret)
     memcpy(ret->id, c->id, sizeof(c->id));
     if (c->member != NULL)
         member_look(c->member, ret);
-    ret->is_reachable = ret->is_writer || (c->link != NULL && link_is_up(c->link));
-    if (c->link == NULL)
-        return;
-    const struct link_counts *counts = link_counts(c->link);
-    ret->forwarded = counts->forwarded;
-    ret->refused = counts->refused;
-    ret->waiting = counts->waiting;
-    ret->connected = counts->connected;
+    ret->n_shards = c->n_shards;
+    ret->is_reachable = true;
+    for (int64_t i = 0; i < c->n_shards; i++) {
+        const struct link_counts *counts =
+            c->links[i] != NULL ? link_counts(c->links[i]) : NULL;
+
+        ret->is_reachable &=
+            ret->written >> i & 1 || (c->links[i] != NULL && link_is_up(c->links[i]));
+        if (counts == NULL)
+            continue;
+        ret->forwarded += counts->forwarded;
+        ret->refused += counts->refused;
+        ret->waiting += counts->waiting;
+        ret->connected += counts->connected;
+    }
 }
 
 void cluster_put_gateways(struct cluster *c, struct buf *b)

@@ -1,11 +1,11 @@
 /* The cluster: this gateway among those that share its database.
  *
- *     journal_post ──▶ journal (this gateway writes)
+ *     journal_post ──▶ journal (this gateway writes the shard)
  *                 └──▶ link ══▶ the gateway that writes
  *
- * One gateway owns the jobs: it has the store that writes, and an open journal.  The others
- * forward their requests to it (cluster/link.h) and wait for its session with PostgreSQL to
- * end; whoever is first then opens its own journal.  A gateway that finds that another has
+ * One gateway owns the jobs of a shard: it has the store that writes, and an open journal.  The
+ * others forward their requests to it (cluster/link.h) and wait for its session with PostgreSQL
+ * to end; whoever is first then opens its own journal.  A gateway that finds that another has
  * taken the jobs over closes its journal and goes on as one of the others.
  *
  * Two threads: the member says once a second that this gateway is there, hears hints of others
@@ -25,9 +25,9 @@ struct cluster_events {
     void (*queued)(void *arg, struct str agent);
     /* The same: a job that another gateway's request has cancelled, or paused. */
     void (*stopped)(void *arg, int64_t key, int64_t attempt, bool is_pause);
-    /* From either thread: this gateway writes from now on, or no longer; @why it failed to, or
-     * absent. */
-    void (*moved)(void *arg, bool is_writer, struct str why);
+    /* From a standby's thread: this gateway writes the shard (-1: there is one) from now on, or
+     * no longer; @why it failed to, or absent. */
+    void (*moved)(void *arg, int64_t shard, bool is_writer, struct str why);
     void *arg;
 };
 
@@ -45,10 +45,13 @@ struct cluster_options {
 MUST_CHECK int cluster_new(const struct cluster_options *options,
                            struct cluster **ret,
                            struct error *err);
-/* For journal_options. */
-void cluster_forward(void *cluster, struct journal_request *chain);
-/* Before anything is posted to @journal, which has cluster_forward(). */
-MUST_CHECK int cluster_prepare(struct cluster *c, struct journal *journal, struct error *err);
+/* How many shards does the database have? */
+int64_t cluster_shards(const struct cluster *c);
+/* Makes a journal for each shard of the database, with @options.  *@ret takes all requests. */
+MUST_CHECK int cluster_make_journals(struct cluster *c,
+                                     const struct journal_options *options,
+                                     struct journal **ret,
+                                     struct error *err);
 /* When everything else runs: @url is where other gateways reach this one.  If it is the writer,
  * the journal is open afterwards. */
 MUST_CHECK int cluster_start(struct cluster *c,
@@ -59,12 +62,11 @@ MUST_CHECK int cluster_start(struct cluster *c,
 /* Hands the jobs over: requests go to the next writer from now on.  If there is no other
  * gateway, nothing happens. */
 void cluster_leave(struct cluster *c);
-/* Ends the threads; the journal stays as it is. */
+/* Ends the threads, also those of the journals. */
 void cluster_stop(struct cluster *c);
-/* Requests that are still forwarded are answered ERR_BUSY.  Nothing may be posted afterwards.
- */
+/* Requests that are still forwarded are answered ERR_BUSY, and so is what the journals have
+ * waiting.  Frees the journals: nothing may be posted afterwards. */
 void cluster_close(struct cluster *c);
-/* After the journal was freed: its store is closed. */
 void cluster_free(struct cluster *c);
 
 /* For journal_events: from the journal's thread. */
@@ -76,11 +78,13 @@ void cluster_serve(struct cluster *c, struct http_request *req, struct mailbox *
 
 /* From any thread: what metrics and health say. */
 struct cluster_state {
-    bool is_writer;
-    bool is_reachable; /* the gateway that writes */
+    bool is_writer; /* of the first shard */
+    int64_t n_shards;
+    uint64_t written;  /* shards that this gateway writes, as bits */
+    bool is_reachable; /* the gateways that write */
     unsigned n_gateways;
     char id[GATEWAY_ID_BYTES];
-    char writer[256]; /* its URL; "": nobody */
+    char writer[256]; /* URL of the first shard's writer; "": nobody */
     int64_t beat_ms;  /* since PostgreSQL has last heard of us */
     uint64_t hints;   /* that were heard */
     int64_t hint_ms;  /* from the commit to us, of the last hint; by the clocks of both */

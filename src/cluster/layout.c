@@ -116,7 +116,7 @@ LAYOUT(mark, BOTH(key) BOTH(published));
 LAYOUT(header, OWN(next) OWN(loop_call) OWN(mem) OWN(op) IN(job) IN(thread)
     OWN(thread_key) PART(FLOW_IN, MEMBER_STRUCT, lease, lease)
     PART(FLOW_IN, MEMBER_STRUCT, caller, caller) PART(FLOW_IN, MEMBER_POINTER, job_scope, scope)
-    OWN(withdrawn) OWN(is_forwarded) IN(is_repeat) IN(operation) OUT(cancel) OUT(pause) OUT(lease_ms) OWN(code) OWN(why)
+    OWN(withdrawn) OWN(is_forwarded) IN(is_repeat) IN(operation) OUT(cancel) OUT(pause) OUT(lease_ms) OWN(router) OWN(code) OWN(why) OUT(shard)
     PART(FLOW_OUT, MEMBER_POINTER, row, job));
 #undef S
 /* codec.c follows `more`. */
@@ -139,8 +139,8 @@ LAYOUT(feed, ROWS(FLOW_IN, lines, n_lines, line) IN(was_deaf) IN(worker) IN(agen
 #undef S
 #define S struct work_request
 LAYOUT(work, ROWS(FLOW_IN, agents, n_agents, text) IN(worker) IN(request_id) IN(wait_ms)
-    IN(takes_calls) PART(FLOW_OUT, MEMBER_STRUCT, call, taken_call) OUT(answers)
-    PART(FLOW_OUT, MEMBER_STRUCT, run, run) OUT(number) OWN(deadline) OWN(links));
+    IN(takes_calls) IN(looks) PART(FLOW_OUT, MEMBER_STRUCT, call, taken_call) OUT(answers)
+    PART(FLOW_OUT, MEMBER_STRUCT, run, run) OUT(number) OUT(oldest) OWN(deadline) OWN(links));
 #undef S
 #define S struct beat_request
 LAYOUT(beat, IN(wait_ms) OWN(deadline));
@@ -175,7 +175,7 @@ LAYOUT(new_thread, PART(ALWAYS, MEMBER_STRUCT, row, thread) IN(copy) IN(if_absen
     OUT(existed));
 #undef S
 #define S struct checkpoint_request
-LAYOUT(checkpoint, IN(call) PART(FLOW_IN, MEMBER_STRUCT, of, checkpoint_row)
+LAYOUT(checkpoint, IN(call) IN(is_held) PART(FLOW_IN, MEMBER_STRUCT, of, checkpoint_row)
     ROWS(FLOW_IN, channels, n_channels, channel) ROWS(FLOW_IN, writes, n_writes, write) IN(state)
     IN(values) IN(interrupts) IN(is_waiting));
 #undef S

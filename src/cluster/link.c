@@ -63,8 +63,7 @@ struct journal_link {
 
 static void answer(struct journal_request *req)
 {
-    req->next = NULL;
-    loop_call_answer(&req->loop_call);
+    journal_request_answer(req);
 }
 
 static void refuse_busy(struct journal_request *req, const char *why)
@@ -237,7 +236,9 @@ static void put_head(struct journal_link *l)
 {
     bool has_colon = strchr(l->address.host, ':') != NULL; /* an IPv6 address */
 
-    buf_lit(&l->out, "GET /cluster/journal HTTP/1.1\r\nHost: ");
+    buf_lit(&l->out, "GET /cluster/journal?shard=");
+    buf_i64(&l->out, l->opt.shard);
+    buf_lit(&l->out, " HTTP/1.1\r\nHost: ");
     buf_str(&l->out, has_colon ? STR("[") : STR(""));
     buf_str(&l->out, str_of(l->address.host));
     buf_str(&l->out, has_colon ? STR("]:") : STR(":"));
@@ -474,7 +475,7 @@ int link_new(const struct link_options *options, struct journal_link **ret, stru
         return error_set(err, ERR_NOMEM, "out of memory");
     l->opt = *options;
     l->last = &l->first;
-    unanswered_init(&l->requests, l->opt.gateway);
+    unanswered_init(&l->requests, l->opt.gateway, l->opt.shard);
     buf_init(&l->in, MAX_BUFFER);
     buf_init(&l->out, MAX_BUFFER);
     (void)pthread_mutex_init(&l->lock, NULL); /* cannot fail on Linux */

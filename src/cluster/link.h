@@ -21,6 +21,7 @@ struct link_options {
     struct journal *journal; /* borrowed */
     unsigned char secret[CLUSTER_SECRET_BYTES];
     char gateway[40]; /* this one's id: names requests for leases that have no name */
+    int64_t shard;    /* whose requests these are */
     int64_t hold_ms;
 };
 

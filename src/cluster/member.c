@@ -27,17 +27,18 @@ struct cluster_member {
     atomic_bool is_stopping;
     atomic_uint n_others;
     atomic_llong beat_at;
-    _Atomic uint64_t n_told; /* which list of gateways the journal knows; 0: none */
+    /* Which list of gateways the journal of a shard knows; 0: none. */
+    _Atomic uint64_t n_told[STORE_MAX_SHARDS];
     pthread_mutex_t lock;
     /* Under lock: */
-    bool is_writer;
-    char writer[PEER_URL_BYTES];
+    uint64_t written;                     /* shards that this gateway writes, as bits */
+    char writer[PEER_URL_BYTES];          /* of the first shard */
     struct cluster_peer shown[MAX_PEERS]; /* a copy of `peers` for other threads */
     size_t n_shown;
     /* The thread's: */
     struct peers peers;
     int64_t next_beat;
-    int64_t told_at; /* when the journal was last told who lives */
+    int64_t told_at[STORE_MAX_SHARDS]; /* when the journal was last told who lives */
     struct hint_listener listener;
 };
 
@@ -46,6 +47,7 @@ struct cluster_member {
 struct gateways_call {
     struct journal_request req;
     struct cluster_member *member;
+    int64_t shard;
     struct str list[MAX_PEERS + 1];
     char ids[MAX_PEERS + 1][GATEWAY_ID_BYTES];
 };
@@ -56,7 +58,7 @@ static void on_gateways_done(struct loop_call *answered)
     struct gateways_call *call = answered->owner;
 
     if (call->req.code != 0)
-        atomic_store(&call->member->n_told, 0); /* with the next beat */
+        atomic_store(&call->member->n_told[call->shard], 0); /* with the next beat */
     journal_request_done(&call->req);
     free(call);
 }
@@ -72,20 +74,21 @@ static uint64_t living(const struct peers *p, int64_t now)
     return sum;
 }
 
-static void tell_journal(struct cluster_member *m, int64_t now)
+static void tell_journal(struct cluster_member *m, int64_t shard, int64_t now)
 {
+    struct journal *journal = m->opt.journals[shard];
     uint64_t told = living(&m->peers, now);
     size_t n = 0;
 
-    bool is_due = now - m->told_at >= TELL_MS &&
-                  counter_get(&journal_counts(m->opt.journal)->running) > 0;
-    if (!journal_is_open(m->opt.journal) || (told == atomic_load(&m->n_told) && !is_due))
+    bool is_due = now - m->told_at[shard] >= TELL_MS &&
+                  counter_get(&journal_counts(journal)->running) > 0;
+    if (!journal_is_open(journal) || (told == atomic_load(&m->n_told[shard]) && !is_due))
         return;
     struct gateways_call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         return; /* with the next beat */
-    atomic_store(&m->n_told, told);
-    m->told_at = now;
+    atomic_store(&m->n_told[shard], told);
+    m->told_at[shard] = now;
     (void)snprintf(call->ids[n++], GATEWAY_ID_BYTES, "%s", m->opt.id);
     for (size_t i = 0; i < m->peers.n; i++)
         if (!peer_is_gone(&m->peers.list[i], now))
@@ -95,10 +98,11 @@ static void tell_journal(struct cluster_member *m, int64_t now)
     journal_request_init(&call->req, NULL, call, on_gateways_done);
     (void)journal_request_begin(&call->req, JOURNAL_GATEWAYS);
     call->member = m;
+    call->shard = shard;
     call->req.is_forwarded = true; /* if another gateway writes, it finds out by itself */
     call->req.gateways.ids = call->list;
     call->req.gateways.n = n;
-    journal_post(m->opt.journal, &call->req);
+    journal_post_here(journal, &call->req);
 }
 
 /* --- beats -------------------------------------------------------------------------------- */
@@ -108,23 +112,31 @@ static void end_stale(struct cluster_member *m, int64_t now)
     for (size_t i = 0; i < m->peers.n; i++) {
         const struct cluster_peer *p = &m->peers.list[i];
 
-        if (p->is_writer && peer_is_stale(p, now))
+        if (p->shards != 0 && peer_is_stale(p, now))
             (void)gateways_end(m->gateways, str_of(p->id), NULL); /* or with the next beat */
     }
 }
 
-static void tell_link(struct cluster_member *m)
+/* Where the writer of a shard is; under lock. */
+static void tell_link(struct cluster_member *m, int64_t shard)
 {
-    const struct cluster_peer *writer = peers_writer(&m->peers);
+    const struct cluster_peer *writer = peers_writer(&m->peers, shard);
     const char *url = writer != NULL ? writer->url : "";
 
+    if (m->written >> shard & 1)
+        return;
+    if (shard == 0)
+        (void)snprintf(m->writer, sizeof(m->writer), "%s", url);
+    link_set_writer(m->opt.links[shard], url);
+}
+
+static void tell_links(struct cluster_member *m)
+{
     (void)pthread_mutex_lock(&m->lock);
     m->n_shown = m->peers.n;
     memcpy(m->shown, m->peers.list, m->n_shown * sizeof(m->shown[0]));
-    if (!m->is_writer) {
-        (void)snprintf(m->writer, sizeof(m->writer), "%s", url);
-        link_set_writer(m->opt.link, url);
-    }
+    for (int64_t i = 0; i < m->opt.n_shards; i++)
+        tell_link(m, i);
     (void)pthread_mutex_unlock(&m->lock);
     atomic_store(&m->n_others, (unsigned)m->peers.n);
 }
@@ -138,8 +150,22 @@ static void beat(struct cluster_member *m)
         return;
     atomic_store(&m->beat_at, m->peers.beaten);
     end_stale(m, m->peers.beaten);
-    tell_link(m);
-    tell_journal(m, m->peers.beaten);
+    tell_links(m);
+    for (int64_t i = 0; i < m->opt.n_shards; i++)
+        tell_journal(m, i, m->peers.beaten);
+}
+
+static uint64_t all_shards(const struct cluster_member *m)
+{
+    return UINT64_MAX >> (STORE_MAX_SHARDS - m->opt.n_shards);
+}
+
+static bool writes_all(struct cluster_member *m)
+{
+    (void)pthread_mutex_lock(&m->lock);
+    bool does = m->written == all_shards(m);
+    (void)pthread_mutex_unlock(&m->lock);
+    return does;
 }
 
 static void on_hint(void *arg, struct str text)
@@ -156,7 +182,7 @@ void member_step(struct cluster_member *m)
     if (now >= m->next_beat || m->listener.has_moved || atomic_exchange(&m->looks, false)) {
         beat(m);
         m->next_beat = now + BEAT_MS;
-        if (!journal_is_open(m->opt.journal))
+        if (!writes_all(m))
             m->listener.queued(m->listener.arg, STR_NONE); /* a hint may be lost */
     }
     hints_send(m->hints, m->gateways);
@@ -244,18 +270,20 @@ void member_free(struct cluster_member *m)
 
 /* --- from other threads ------------------------------------------------------------------- */
 
-void member_set_writer(struct cluster_member *m, bool is_writer)
+void member_set_writer(struct cluster_member *m, int64_t shard, bool is_writer)
 {
     static const struct wakeup moved = { .kind = WAKEUP_WRITER };
+    uint64_t bit = UINT64_C(1) << shard;
 
     (void)pthread_mutex_lock(&m->lock);
-    m->is_writer = is_writer;
-    (void)snprintf(m->writer, sizeof(m->writer), "%s", is_writer ? m->opt.url : "");
-    link_set_writer(m->opt.link, is_writer ? NULL : "");
+    m->written = is_writer ? m->written | bit : m->written & ~bit;
+    if (shard == 0)
+        (void)snprintf(m->writer, sizeof(m->writer), "%s", is_writer ? m->opt.url : "");
+    link_set_writer(m->opt.links[shard], is_writer ? NULL : "");
+    atomic_store(&m->opt.notifier->is_complete, m->written == all_shards(m));
     (void)pthread_mutex_unlock(&m->lock);
-    atomic_store(&m->opt.notifier->is_complete, is_writer);
     hub_shared_missed(m->opt.hub); /* the last hints of the writer before may be lost */
-    atomic_store(&m->n_told, 0);
+    atomic_store(&m->n_told[shard], 0);
     atomic_store(&m->looks, true);
     if (is_writer)
         hints_add(m->hints, &moved);
@@ -283,7 +311,8 @@ void member_queued(struct cluster_member *m, struct str agent)
 void member_look(struct cluster_member *m, struct cluster_state *ret)
 {
     (void)pthread_mutex_lock(&m->lock);
-    ret->is_writer = m->is_writer;
+    ret->is_writer = m->written & 1;
+    ret->written = m->written;
     ret->n_gateways = (unsigned)m->n_shown + 1;
     memcpy(ret->writer, m->writer, sizeof(ret->writer));
     (void)pthread_mutex_unlock(&m->lock);
@@ -292,14 +321,19 @@ void member_look(struct cluster_member *m, struct cluster_state *ret)
     ret->beat_ms = clock_monotonic_ms() - atomic_load(&m->beat_at);
 }
 
-static void put_gateway(struct buf *b, const struct cluster_peer *p, bool is_writer)
+static void put_gateway(struct buf *b, const struct cluster_peer *p, uint64_t shards)
 {
     json_begin(b);
     json_add_str(b, "id", str_of(p->id));
     json_add_str(b, "url", str_of(p->url));
     json_add_str(b, "version", str_of(p->version));
     json_add_time(b, "started_at", p->started);
-    json_add_bool(b, "writes", is_writer);
+    json_add_bool(b, "writes", shards != 0);
+    json_add_array(b, "shards");
+    for (int64_t i = 0; i < STORE_MAX_SHARDS; i++)
+        if (shards >> i & 1)
+            buf_i64(json_next(b), i);
+    json_end_array(b);
     json_end(b);
 }
 
@@ -311,8 +345,8 @@ void member_put_gateways(struct cluster_member *m, struct buf *b)
     (void)snprintf(self.url, sizeof(self.url), "%s", m->opt.url);
     (void)snprintf(self.version, sizeof(self.version), "%s", m->opt.cluster->version);
     (void)pthread_mutex_lock(&m->lock);
-    put_gateway(json_next(b), &self, m->is_writer);
+    put_gateway(json_next(b), &self, m->written);
     for (size_t i = 0; i < m->n_shown; i++)
-        put_gateway(json_next(b), &m->shown[i], !m->is_writer && m->shown[i].is_writer);
+        put_gateway(json_next(b), &m->shown[i], m->shown[i].shards & ~m->written);
     (void)pthread_mutex_unlock(&m->lock);
 }

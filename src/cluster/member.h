@@ -17,10 +17,11 @@ struct cluster_member;
 struct member_options {
     const struct cluster_options *cluster; /* borrowed */
     const char *id, *url;                  /* of this gateway; borrowed */
-    struct journal *journal;               /* borrowed */
-    struct journal_link *link;             /* borrowed */
-    struct hub_shared *hub;                /* borrowed */
-    struct notifier *notifier;             /* borrowed */
+    int64_t n_shards;
+    struct journal *const *journals;   /* borrowed; one for each shard, as the next */
+    struct journal_link *const *links; /* borrowed */
+    struct hub_shared *hub;            /* borrowed */
+    struct notifier *notifier;         /* borrowed */
 };
 
 /* Enters this gateway, and beats once. */
@@ -35,8 +36,8 @@ void member_step(struct cluster_member *m);
 void member_stop(struct cluster_member *m);
 void member_free(struct cluster_member *m);
 
-/* From any thread: this gateway writes from now on, or no longer. */
-void member_set_writer(struct cluster_member *m, bool is_writer);
+/* From any thread: this gateway writes the shard from now on, or no longer. */
+void member_set_writer(struct cluster_member *m, int64_t shard, bool is_writer);
 /* From any thread: how many others are there? */
 unsigned member_others(struct cluster_member *m);
 /* From the journal's thread. */

@@ -89,7 +89,7 @@ bool newest_post(struct newest *n,
     const struct newest_place *last = find(n, place);
     bool is_newest = last == NULL || last->number == place->number;
     if (is_newest) /* under the lock: before anything of a newer one */
-        journal_post(place->journal, chain);
+        journal_post_here(place->journal, chain);
     (void)pthread_mutex_unlock(&n->lock);
     return is_newest;
 }

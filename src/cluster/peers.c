@@ -27,10 +27,10 @@ static void on_gateway(void *arg, const struct gateway_row *row)
         return;
     if (p->beat != row->beat)
         p->changed = clock_monotonic_ms();
-    p->was_writer = p->is_writer || (p->was_writer && p->beat == row->beat);
+    p->was_writer = p->shards != 0 || (p->was_writer && p->beat == row->beat);
     p->beat = row->beat;
     p->is_listed = true;
-    p->is_writer = row->is_writer;
+    p->shards = row->shards;
     p->is_connected = row->is_connected;
     p->started = row->started;
     (void)snprintf(p->url, sizeof(p->url), "%.*s", STR_ARG(row->url));
@@ -65,10 +65,10 @@ int peers_beat(struct peers *p, struct gateways *g, struct error *err)
     return 0;
 }
 
-const struct cluster_peer *peers_writer(const struct peers *p)
+const struct cluster_peer *peers_writer(const struct peers *p, int64_t shard)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (p->list[i].is_writer)
+        if (p->list[i].shards >> shard & 1)
             return &p->list[i];
     return NULL;
 }
@@ -82,5 +82,5 @@ bool peer_is_stale(const struct cluster_peer *p, int64_t now)
  * freed.  Another one may be about to connect again. */
 bool peer_is_gone(const struct cluster_peer *p, int64_t now)
 {
-    return !p->is_connected && (p->was_writer || p->is_writer || peer_is_stale(p, now));
+    return !p->is_connected && (p->was_writer || p->shards != 0 || peer_is_stale(p, now));
 }

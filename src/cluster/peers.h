@@ -19,7 +19,8 @@ struct cluster_peer {
     int64_t number; /* of all that we have ever seen */
     int64_t beat;
     int64_t changed; /* when the beat was last seen to change */
-    bool is_writer, was_writer, is_connected, is_listed;
+    uint64_t shards; /* that it writes, as bits */
+    bool was_writer, is_connected, is_listed;
 };
 
 struct peers {
@@ -32,8 +33,8 @@ struct peers {
 /* Beats: stores ours, and reads those of the others.  After an error they are as before. */
 MUST_CHECK int peers_beat(struct peers *p, struct gateways *g, struct error *err);
 
-/* The one that has the lock of the jobs; NULL: none of them. */
-const struct cluster_peer *peers_writer(const struct peers *p);
+/* The one that writes @shard; NULL: none of them. */
+const struct cluster_peer *peers_writer(const struct peers *p, int64_t shard);
 bool peer_is_stale(const struct cluster_peer *p, int64_t now);
 /* Its processes, and the jobs that they did, are lost. */
 bool peer_is_gone(const struct cluster_peer *p, int64_t now);

@@ -91,7 +91,7 @@ static void request_free(struct served_request *r)
 
 static bool has_work(const struct journal_request *req)
 {
-    return req->op == JOURNAL_LEASE && req->code == 0;
+    return req->op == JOURNAL_LEASE && req->code == 0 && !req->work.looks;
 }
 
 static void on_answer(struct loop_call *call)
@@ -101,7 +101,7 @@ static void on_answer(struct loop_call *call)
 
     if (s->stream == NULL && has_work(&r->req)) {
         journal_request_hand_back(&r->req);
-        journal_post(s->place.journal, &r->req);
+        journal_post_here(s->place.journal, &r->req);
         return;
     }
     if (s->stream != NULL) {

@@ -218,7 +218,7 @@ void standby_apply_settings(struct standby *s, struct journal_request *req)
         journal_apply_settings(s->opt.journal, req);
     (void)pthread_mutex_unlock(&s->opening);
     if (is_open)
-        journal_post(s->opt.journal, req);
+        journal_post_here(s->opt.journal, req);
     else
-        loop_call_answer(&req->loop_call);
+        journal_request_answer(req);
 }

@@ -11,9 +11,10 @@
 
 enum { FIRST_CAP = 64 };
 
-void unanswered_init(struct unanswered_table *t, const char *gateway)
+void unanswered_init(struct unanswered_table *t, const char *gateway, int64_t shard)
 {
-    *t = (struct unanswered_table){ .gateway = gateway, .first_free = SIZE_MAX };
+    *t =
+        (struct unanswered_table){ .gateway = gateway, .shard = shard, .first_free = SIZE_MAX };
 }
 
 void unanswered_done(struct unanswered_table *t)
@@ -109,7 +110,8 @@ static void name_operation(const struct unanswered_table *t,
 
     if (!str_absent(req->operation))
         return; /* it was here before */
-    (void)snprintf(id, sizeof(id), "%s:%llu", t->gateway, (unsigned long long)order);
+    (void)snprintf(id, sizeof(id), "%s:%lld:%llu", t->gateway, (long long)t->shard,
+                   (unsigned long long)order);
     (void)arena_copy(&req->mem, str_of(id), &req->operation); /* or it has none */
     req->is_repeat = false;
 }
@@ -123,7 +125,7 @@ static void name_lease(const struct unanswered_table *t,
 
     if (req->op != JOURNAL_LEASE || !str_absent(req->work.request_id))
         return;
-    (void)snprintf(name, sizeof(name), "gateway:%s:%llu", t->gateway,
+    (void)snprintf(name, sizeof(name), "gateway:%s:%lld:%llu", t->gateway, (long long)t->shard,
                    (unsigned long long)order);
     (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* or it has none */
 }

@@ -27,12 +27,13 @@ struct unanswered {
 
 struct unanswered_table {
     const char *gateway; /* borrowed: this one's id, for names */
+    int64_t shard;       /* the same */
     struct unanswered *entries;
     size_t cap, first_free, n_used;
     uint64_t n_orders;
 };
 
-void unanswered_init(struct unanswered_table *t, const char *gateway);
+void unanswered_init(struct unanswered_table *t, const char *gateway, int64_t shard);
 /* It must be empty. */
 void unanswered_done(struct unanswered_table *t);
 

@@ -397,6 +397,8 @@ void journal_broke(struct journal *j, struct journal_request *req, int code);
 void journal_wrote(struct journal *j, struct journal_request *req, int code);
 /* Does the job exist, and may the caller see it? */
 bool journal_is_visible(const struct journal_request *req, const struct job_row *row);
+/* Is it not this journal's?  Then the request was refused: it goes there. */
+bool journal_is_elsewhere(const struct journal *j, struct journal_request *req, int64_t shard);
 /* Refuses: there is no such job, or the caller may not see it. */
 void journal_not_found(struct journal_request *req);
 /* The job of a request; for a final job ERR_CLOSED, with its row.  journal_job_of also refuses
@@ -510,6 +512,8 @@ void journal_assistant_delete(struct journal *j, struct journal_request *req);
 /* True when it waits; false when it was refused. */
 bool journal_call(struct journal *j, struct journal_request *req);
 void journal_answer(struct journal *j, struct journal_request *req);
+/* Does a call wait that this lease request may get? */
+bool journal_has_call_for(const struct journal *j, const struct journal_request *lease);
 /* The request waits for the end of the turn. */
 bool journal_take(struct journal *j, struct journal_request *req);
 /* The call @id that the caller of @req has taken; NULL: none. */

@@ -46,7 +46,8 @@ static void tell(struct journal *j, const struct journal_request *call)
 static bool is_reached(struct journal *j, struct journal_request *req, struct str id)
 {
     req->job = id;
-    return journal_find_job(j, req) != NULL || req->code == ERR_CLOSED;
+    return journal_find_job(j, req) != NULL || req->code == ERR_CLOSED ||
+           req->code == ERR_ELSEWHERE; /* to be seen is enough */
 }
 
 static bool is_thread_reached(struct journal *j, struct journal_request *req, struct str id)
@@ -55,7 +56,8 @@ static bool is_thread_reached(struct journal *j, struct journal_request *req, st
 
     if (is_reached(j, req, id))
         return true;
-    return req->code == ERR_NOT_FOUND && journal_thread_of(j, req, id, &row);
+    return req->code == ERR_NOT_FOUND &&
+           (journal_thread_of(j, req, id, &row) || req->code == ERR_ELSEWHERE);
 }
 
 static bool may_name_all(struct journal *j, struct journal_request *req)
@@ -178,19 +180,28 @@ static bool give(struct journal *j, struct journal_request *call, struct journal
     return true;
 }
 
-bool journal_take(struct journal *j, struct journal_request *req)
-{
-    req->next = j->takers;
-    j->takers = req;
-    return true;
-}
-
 static bool may_be_given(const struct journal *j, const struct journal_request *call)
 {
     bool is_silent =
         call->call.keeps && call->call.number != 0 && j->now >= call->call.taken + SILENCE_MS;
 
     return !call->withdrawn && !call->call.is_answered && (!call->call.is_taken || is_silent);
+}
+
+bool journal_has_call_for(const struct journal *j, const struct journal_request *lease)
+{
+    for (const struct journal_request *c = lease->work.takes_calls ? j->calls : NULL; c != NULL;
+         c = c->next)
+        if (may_be_given(j, c) && is_for(c, lease))
+            return true;
+    return false;
+}
+
+bool journal_take(struct journal *j, struct journal_request *req)
+{
+    req->next = j->takers;
+    j->takers = req;
+    return true;
 }
 
 static bool serve(struct journal *j, struct journal_request *lease)

@@ -21,6 +21,8 @@ static bool holds_call(struct journal *j, struct journal_request *req)
 {
     const struct journal_request *call = journal_taken_call(j, req->checkpoint.call, req);
 
+    if (req->checkpoint.is_held)
+        return true;
     if (call != NULL && str_eq(req->thread, call->thread))
         return true;
     refuse(req, ERR_REFUSED, "nobody waits for an answer to this call about this thread");
@@ -97,13 +99,22 @@ static int show_in_thread(struct journal *j, struct journal_request *req)
     return err == 0 ? gather_thread_values(j, row.key, c->values) : err;
 }
 
+/* Does another shard have the thread that a call is about? */
+static bool is_elsewhere(struct journal *j, struct journal_request *req)
+{
+    struct thread_row row;
+
+    return str_absent(req->job) && read_thread(j, req->thread, &row, NULL) == 0 &&
+           journal_is_elsewhere(j, req, row.shard);
+}
+
 /* A state that a call has changed is shown in the thread; the state of a run arrives with its
  * events. */
 void journal_checkpoint_state(struct journal *j, struct journal_request *req)
 {
     const struct checkpoint_request *c = &req->checkpoint;
 
-    if (!is_held(j, req))
+    if (!is_held(j, req) || is_elsewhere(j, req))
         return;
     known_forget_state(j, req->thread);
     int err = store_batch_state_put(&j->batch, &c->of, c->state);

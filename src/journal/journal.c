@@ -59,8 +59,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
  * it would be executed a second time. */
 static void reply(struct journal_request *req)
 {
-    req->next = NULL;
-    loop_call_answer(&req->loop_call);
+    journal_request_answer(req);
 }
 
 /* Refuse all waiting requests: the server is shutting down. */
@@ -115,6 +114,16 @@ struct inbox *journal_inbox(struct journal *j)
 }
 
 void journal_post(struct journal *j, struct journal_request *req)
+{
+    for (struct journal_request *r = req; r != NULL; r = r->next)
+        loop_call_start(&r->loop_call);
+    if (j->opt.route != NULL)
+        j->opt.route(j->opt.route_arg, req);
+    else
+        journal_post_again(j, req);
+}
+
+void journal_post_here(struct journal *j, struct journal_request *req)
 {
     for (struct journal_request *r = req; r != NULL; r = r->next)
         loop_call_start(&r->loop_call);

@@ -130,6 +130,11 @@ struct journal_options {
      * never closed. */
     void (*forward)(void *arg, struct journal_request *chain);
     void *forward_arg;
+    /* Of several journals, one for each shard of the database: which one this is.  `route`
+     * takes all that is posted, a chain, and posts it to the right ones; NULL: there is one. */
+    int64_t shard, n_shards;
+    void (*route)(void *arg, struct journal_request *chain);
+    void *route_arg;
     /* Answers of operations as bytes, and back (operations.c); with `forward`. */
     void (*put_answer)(struct buf *b, const struct journal_request *req);
     int (*read_answer)(struct str bytes, struct journal_request *req);
@@ -150,7 +155,10 @@ MUST_CHECK int journal_recover(struct journal *j,
 /* From any thread: one request, or a chain of them linked by `next`.  Each is answered
  * separately, with `next` cleared. */
 void journal_post(struct journal *j, struct journal_request *req);
-/* From any thread: requests that journal_post() has forwarded, and that come back. */
+/* The same, for this shard. */
+void journal_post_here(struct journal *j, struct journal_request *req);
+/* From any thread: requests that one of these two has forwarded or routed, and that come back,
+ * for this shard. */
 void journal_post_again(struct journal *j, struct journal_request *req);
 /* Withdraws a waiting LEASE, CALL or HEARTBEAT: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);

@@ -181,6 +181,20 @@ static bool give(struct journal *j, struct journal_request *req)
     return true;
 }
 
+/* What it would get, of the shards of a database. */
+static void look(struct journal *j, struct journal_request *req)
+{
+    bool has_own = active_job_find_lease(j, req->work.request_id) != NULL;
+    const struct active_job *job = has_own ? NULL : journal_next_for(j, req);
+
+    if (has_own || journal_has_call_for(j, req))
+        req->work.oldest = 0;
+    else if (job != NULL)
+        req->work.oldest = job->row.created;
+    else
+        refuse(req, ERR_NOT_FOUND, "no job is waiting");
+}
+
 bool journal_lease(struct journal *j, struct journal_request *req)
 {
     bool known = false;
@@ -197,11 +211,15 @@ bool journal_lease(struct journal *j, struct journal_request *req)
         return false;
     }
     journal_lost_call(j, req);
+    if (req->work.looks) {
+        look(j, req);
+        return false;
+    }
     if (give(j, req))
         return false;
     refuse(req, ERR_NOT_FOUND, "no job is waiting");
-    if (req->work.wait_ms <= 0)
-        return false;
+    if (req->work.wait_ms <= 0) /* one of several shards is asked for all that it has */
+        return j->opt.n_shards > 1 && req->work.takes_calls && journal_take(j, req);
     req->work.deadline = j->now + req->work.wait_ms;
     if (waiting_add(j, req) == 0)
         return true;

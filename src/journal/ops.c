@@ -83,6 +83,15 @@ bool journal_is_visible(const struct journal_request *req, const struct job_row 
            (req->thread_key == 0 || req->thread_key == row->thread);
 }
 
+bool journal_is_elsewhere(const struct journal *j, struct journal_request *req, int64_t shard)
+{
+    if (shard == j->opt.shard)
+        return false;
+    req->shard = shard;
+    refuse(req, ERR_ELSEWHERE, "shard %lld has it", (long long)shard);
+    return true;
+}
+
 static void refuse_ended(struct journal *j,
                          struct journal_request *req,
                          const struct job_row *row)
@@ -118,9 +127,8 @@ struct active_job *journal_find_job(struct journal *j, struct journal_request *r
         journal_not_found(req);
     else if (err != 0)
         req->code = ERR_BUSY;
-    if (err != 0)
-        return NULL;
-    refuse_ended(j, req, &row);
+    if (err == 0 && !journal_is_elsewhere(j, req, row.shard))
+        refuse_ended(j, req, &row);
     return NULL;
 }
 

@@ -28,6 +28,13 @@ struct journal_request *journal_request_begin(struct journal_request *req, enum 
     return req;
 }
 
+void journal_request_answer(struct journal_request *req)
+{
+    req->next = NULL;
+    if (req->router == NULL || !req->router->answered(req->router, req))
+        loop_call_answer(&req->loop_call);
+}
+
 void journal_request_hand_back(struct journal_request *req)
 {
     struct str call = req->work.call.id;

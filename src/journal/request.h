@@ -22,6 +22,7 @@
 
 struct job_scope;
 struct journal_request;
+struct journal_router;
 struct journal_settings;
 struct lease_link;
 
@@ -185,11 +186,14 @@ struct work_request {
                               who asks */
     int64_t wait_ms;
     bool takes_calls; /* may be answered with a call instead of a job */
+    bool looks;       /* gets nothing, but is told what it would get: see `oldest` */
     /* Out. */
     struct taken_call call;
     struct str answers; /* {id: value, …} to resume with; absent: a start */
     struct run_row run; /* if the job is a run */
     uint64_t number;    /* increases with every lease */
+    int64_t oldest;     /* `looks`: when its job was created; 0: it holds one already, or a
+                           call waits */
     /* Used by the journal: */
     int64_t deadline;
     struct lease_link *links; /* while it waits */
@@ -291,6 +295,7 @@ struct thread_request {
 /* A checkpoint of a thread, or a part of it. */
 struct checkpoint_request {
     struct str call; /* in: id of the call that it answers; absent: it works on `job` */
+    bool is_held;    /* in: the caller is known to hold the call, which is in another shard */
     struct checkpoint_row of; /* in: PUT: all but thread and run; else ns and id */
     struct channel_row *channels;
     size_t n_channels;
@@ -356,6 +361,7 @@ struct journal_request {
     bool is_forwarded;     /* another gateway has sent it: it is not sent on */
     bool is_repeat;        /* it may have been done before, as the same operation */
     struct str operation;  /* its id, never used again; absent: the request is not sent again */
+    struct journal_router *router; /* sees the answer first; NULL: none */
 
     /* Out, for requests of workers about a job. */
     bool cancel;      /* stop the work */
@@ -365,9 +371,10 @@ struct journal_request {
     /* Out.  ERR_NOT_FOUND, ERR_REFUSED (conflict: taken, fenced, not in that state),
      * ERR_CLOSED (the job is final), ERR_TYPE (bad value), ERR_BUSY (not stored: try again),
      * ERR_LIMIT (max_jobs, max_queued).  ERR_MOVED: it was forwarded, and this gateway does not
-     * own the jobs. */
+     * own the jobs.  ERR_ELSEWHERE: `shard` has the job, or the thread. */
     int code;
     struct error why;
+    int64_t shard;
     struct job_row *row; /* the job, in `mem`; NULL: not found, or the operation does not return
                             it */
 
@@ -396,7 +403,7 @@ struct journal_request {
     };
 };
 
-_Static_assert(sizeof(struct journal_request) <= 832, "a request is small: see request.h");
+_Static_assert(sizeof(struct journal_request) <= 856, "a request is small: see request.h");
 
 /* @answered gets its answers on the loop of @home; see loop/loop_call.h. */
 void journal_request_init(struct journal_request *req,
@@ -411,6 +418,14 @@ static inline struct journal_request *journal_request_of(struct loop_call *call)
 {
     return container_of(call, struct journal_request, loop_call);
 }
+/* Who has posted a request to one of several shards. */
+struct journal_router {
+    /* The request was done.  True: it is not answered, but the router's again.  On the thread
+     * that answers. */
+    bool (*answered)(struct journal_router *router, struct journal_request *req);
+};
+/* For whoever has done the request: answers it. */
+void journal_request_answer(struct journal_request *req);
 /* Turns a LEASE that got a job or a call into the request that returns it; does nothing if it
  * is one already. */
 void journal_request_hand_back(struct journal_request *req);

@@ -27,6 +27,8 @@ static int find(struct journal *j,
 
     if (err == 0 && !job_scope_includes(req->job_scope, ret->id, ret->owner))
         err = ERR_NOT_FOUND;
+    if (err == 0 && journal_is_elsewhere(j, req, ret->shard))
+        err = ERR_ELSEWHERE;
     if (err == 0 && !row_copy(&req->mem, &thread_texts, ret))
         err = error_set(&req->why, ERR_BUSY, "out of memory");
     return err;
@@ -42,7 +44,7 @@ bool journal_thread_of(struct journal *j,
     if (err == ERR_NOT_FOUND)
         refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found", STR_ARG(str_head(id, 100)));
     else if (err != 0)
-        req->code = ERR_BUSY;
+        req->code = err == ERR_ELSEWHERE ? err : ERR_BUSY;
     return err == 0;
 }
 
@@ -99,7 +101,7 @@ void journal_thread_create(struct journal *j, struct journal_request *req)
         return;
     }
     if (err != 0 && err != ERR_NOT_FOUND) {
-        req->code = ERR_BUSY;
+        req->code = err == ERR_ELSEWHERE ? err : ERR_BUSY;
         return;
     }
     if (err == ERR_NOT_FOUND && jobs_have(j, req, row.id))
@@ -272,7 +274,7 @@ bool threads_may_enter(struct journal *j,
         refuse(req, ERR_NOT_FOUND, "Thread with ID %.*s not found",
                STR_ARG(str_head(req->thread, 100)));
     else if (err != 0)
-        req->code = ERR_BUSY;
+        req->code = err == ERR_ELSEWHERE ? err : ERR_BUSY;
     if (err != 0)
         return false;
     if (str_is(req->submit.run.strategy, "enqueue"))

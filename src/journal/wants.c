@@ -206,6 +206,8 @@ static void of_state(struct journal *j, const struct journal_request *req)
 /* The oldest jobs of each queue: as many as there are lease requests. */
 static void of_lease(struct journal *j, const struct journal_request *req)
 {
+    if (req->work.looks)
+        return;
     const struct active_job *job = active_job_find_lease(j, req->work.request_id);
 
     if (job == NULL && j->wanted.is_checking)

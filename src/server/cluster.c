@@ -40,13 +40,15 @@ static void set_parts(struct server *s)
     (void)pthread_mutex_unlock(&s->moving);
 }
 
-static void on_moved(void *arg, bool is_writer, struct str why)
+static void on_moved(void *arg, int64_t shard, bool is_writer, struct str why)
 {
     struct buf out;
 
     set_parts(arg);
     log_begin(&out, "cluster");
     json_add_bool(&out, "writes", is_writer);
+    if (shard >= 0)
+        json_add_int(&out, "shard", shard);
     if (!str_absent(why))
         json_add_str(&out, "why", why);
     log_end(&out);
@@ -62,7 +64,14 @@ int server_make_cluster(struct server *s, const struct store_options *store, str
                                        .events = { on_queued, on_stopped, on_moved, s } };
 
     (void)pthread_mutex_init(&s->moving, NULL); /* cannot fail on Linux */
-    return cluster_new(&options, &s->cluster, err);
+    int code = cluster_new(&options, &s->cluster, err);
+    if (code != 0 || cluster_shards(s->cluster) == 1 || s->now->config->redis_url == NULL)
+        return code;
+    return error_set(
+        err, ERR_REFUSED,
+        "the database has %lld shards, and `redis_url` needs one that has one: leave "
+        "it out, or give a database that was made without --shards",
+        (long long)cluster_shards(s->cluster));
 }
 
 /* Where other gateways reach this one. */

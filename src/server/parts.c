@@ -5,7 +5,6 @@
 #include "api/admit.h"
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "cluster/codec.h"
 #include "server/log.h"
 
 #include <string.h>
@@ -164,16 +163,9 @@ int server_start_journal(struct server *s, struct error *err)
     if (code == 0 && !is_shared)
         open_breadcrumb(s);
     journal.breadcrumb = s->breadcrumb;
-    if (is_shared) {
-        journal.forward = cluster_forward;
-        journal.forward_arg = s->cluster;
-        journal.put_answer = codec_put_answer;
-        journal.read_answer = codec_read_answer;
-    }
     if (code == 0)
-        code = journal_new(&journal, &s->journal, err);
-    if (code == 0 && is_shared)
-        code = cluster_prepare(s->cluster, s->journal, err);
+        code = is_shared ? cluster_make_journals(s->cluster, &journal, &s->journal, err)
+                         : journal_new(&journal, &s->journal, err);
     s->notifier.ops = is_shared ? &notifier_shared : &notifier_in_process;
     if (code == 0 && hub_shared_new(&s->notifier, &s->hub_shared) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");

@@ -112,7 +112,7 @@ static void stop(struct server *s)
     redis_service_stop(s->redis);
     if (s->cluster != NULL)
         cluster_stop(s->cluster);
-    if (s->journal != NULL)
+    else if (s->journal != NULL)
         journal_stop(s->journal);
     if (s->tokens != NULL)
         token_service_stop(s->tokens);
@@ -122,8 +122,9 @@ static void stop(struct server *s)
     arq_server_free(s->arq);
     redis_service_free(s->redis);
     if (s->cluster != NULL)
-        cluster_close(s->cluster);
-    journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
+        cluster_close(s->cluster); /* the journals, too */
+    else
+        journal_free(s->journal); /* answers leases that wait, into mailboxes that are closed */
     api_done(&s->app);
     token_service_free(s->tokens);
     hub_shared_free(s->hub_shared);

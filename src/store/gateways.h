@@ -23,7 +23,7 @@ struct gateway_row {
     struct str version; /* of the program */
     int64_t started;    /* milliseconds since 1970 */
     int64_t beat;       /* how often it has said that it is there */
-    bool is_writer;     /* it has the lock of the jobs */
+    uint64_t shards;    /* those whose lock it has, as bits */
     bool is_connected;  /* PostgreSQL has a session of it, besides one that waits for the lock:
                            it  does not notice that its client is gone */
     bool is_self;

@@ -3,7 +3,7 @@
 import time
 
 from gateway import OPENING, PULL, STORY, Worker, at_once, token
-from gateways import AGENTS, Gateway, cluster, check, database, equal, texts, until, verify, writer_of
+from gateways import AGENTS, Gateway, cluster, check, new_url, equal, texts, until, verify, writer_of
 from harness import case
 
 
@@ -125,7 +125,7 @@ def a_worker_that_waits_is_served_by_the_next_writer():
 def jobs_of_a_dead_gateways_processes_are_done_by_others():
     agents = {"slow": {"command": ["sh", "-c", "cat >/dev/null; [ -e go ] || sleep 600; "
                                    "echo '{\"event\":\"job.done\",\"data\":{}}'"], "lease": "600s", "attempts": 2}}
-    url = database().url()
+    url = new_url()
     with Gateway(url, agents=agents) as a, Gateway(url, agents={"slow": PULL}) as b:
         job = a.submit("slow")
         a.until_state(job, "running")
@@ -138,7 +138,7 @@ def jobs_of_a_dead_gateways_processes_are_done_by_others():
 def jobs_of_a_living_gateways_processes_go_on_when_the_writer_dies():
     agents = {"slow": {"command": ["sh", "-c", "cat >/dev/null; while ! [ -e go ]; do sleep 0.1; done; "
                                    "echo '{\"event\":\"job.done\",\"data\":{}}'"], "lease": "60s", "attempts": 2}}
-    url = database().url()
+    url = new_url()
     with Gateway(url, agents={**AGENTS, "slow": PULL}) as a, Gateway(url, agents={**AGENTS, **agents}) as b:
         equal(writer_of([a, b]).url, a.url)
         job = b.submit("slow")

@@ -20,6 +20,19 @@ def database():
     return server
 
 
+# How many shards the databases of the cases have that do not say it themselves.
+SHARDS = int(os.environ.get("TEST_SHARDS", "1"))
+
+
+def new_url(shards=None):
+    """An empty database with so many shards."""
+    url, n = database().url(), shards or SHARDS
+    if n > 1:
+        done = spoolwire("db", "init", "--shards", str(n), "--store", url, timeout=WAIT)
+        equal(done.code, 0, done.err)
+    return url
+
+
 class Gateway(Server):
     """One of several over the database @url."""
 
@@ -47,10 +60,10 @@ class Gateway(Server):
 
 
 @contextlib.contextmanager
-def cluster(n=3, url=None, flags=(), **more):
+def cluster(n=3, url=None, flags=(), shards=None, **more):
     """@n gateways; the first one writes."""
     with contextlib.ExitStack() as stack:
-        url = url or database().url()
+        url = url or new_url(shards)
         yield [stack.enter_context(Gateway(url, *flags, **more)) for _ in range(n)]
 
 
@@ -73,4 +86,4 @@ def texts(frames):
     return [f.json["text"] for f in frames if f.json.get("kind") == "llm.delta"]
 
 
-__all__ = ["AGENTS", "Gateway", "check", "cluster", "database", "equal", "os", "texts", "until", "verify", "writer_of"]
+__all__ = ["AGENTS", "Gateway", "SHARDS", "check", "cluster", "database", "equal", "new_url", "os", "texts", "until", "verify", "writer_of"]

@@ -4,7 +4,7 @@ import json
 import time
 
 from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
-from gateways import AGENTS, Gateway, check, cluster, database, equal, os, texts, until, verify, writer_of
+from gateways import AGENTS, Gateway, check, cluster, database, equal, new_url, os, texts, until, verify, writer_of
 from harness import case, contains, spoolwire
 
 
@@ -154,7 +154,7 @@ def a_gateway_with_sqlite_has_no_others():
 
 @case
 def a_gateway_that_starts_alone_writes_again():
-    url = database().url()
+    url = new_url()
     with Gateway(url) as a:
         job = play(a)
         a.restart(a.kill)

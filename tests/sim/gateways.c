@@ -226,8 +226,9 @@ void gateway_start(struct sim *s, struct server *g)
     struct member_options member = { .cluster = &cluster_options,
                                      .id = g->id,
                                      .url = g->url,
-                                     .journal = g->journal,
-                                     .link = g->link,
+                                     .n_shards = 1,
+                                     .journals = &g->journal,
+                                     .links = &g->link,
                                      .hub = g->shared,
                                      .notifier = &g->notifier };
     while (member_new(&member, &g->member, &err) != 0)
@@ -264,14 +265,14 @@ static void step_up(struct sim *s, struct server *g)
     g->good_since = -1;
     g->last_turn = 0;
     model_forget_numbers(s);
-    member_set_writer(g->member, true);
+    member_set_writer(g->member, 0, true);
 }
 
 static void step_down(struct sim *s, struct server *g)
 {
     sim_note(s, "gateway %u no longer writes", g->instance);
     s->server = g;
-    member_set_writer(g->member, false);
+    member_set_writer(g->member, 0, false);
     g->is_closing = true;
     server_begin_turns(s);
     journal_close(g->journal);

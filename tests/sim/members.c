@@ -101,7 +101,7 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
                                        .url = str_of(url),
                                        .version = STR("1"),
                                        .beat = s->lives[i].beat,
-                                       .is_writer = is_writer(s, i),
+                                       .shards = is_writer(s, i),
                                        .is_connected = s->lives[i].is_connected,
                                        .is_self = i == g->instance });
     }

@@ -179,7 +179,7 @@ static void give_rows(struct gateways *g, const PGresult *r, gateway_cb cb, void
             .version = str_of(PQgetvalue(r, i, 2)),
             .started = strtoll(PQgetvalue(r, i, 3), NULL, 10),
             .beat = strtoll(PQgetvalue(r, i, 4), NULL, 10),
-            .is_writer = PQgetvalue(r, i, 5)[0] == 't',
+            .shards = (uint64_t)strtoll(PQgetvalue(r, i, 5), NULL, 10),
             .is_connected = PQgetvalue(r, i, 6)[0] == 't',
         };
 
@@ -203,11 +203,12 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
                    1, values, NULL, err);
     if (code == 0)
         code = run(g,
-                   "SELECT id, url, version, started, beat, EXISTS (SELECT 1 FROM pg_locks l "
+                   "SELECT id, url, version, started, beat, (SELECT coalesce(bit_or("
+                   "1::int8 << l.objid::int8::int), 0) FROM pg_locks l "
                    "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND "
                    "l.granted AND l.database = a.datid AND a.datname = current_database() AND "
                    "l.classid = (hashtext('spoolwire:' || current_schema())::bigint & "
-                   "4294967295)::oid AND l.objid = 0 AND l.objsubid = 2 AND "
+                   "4294967295)::oid AND l.objsubid = 2 AND "
                    "a.application_name = '" POSTGRES_SESSION
                    "' || g.id), EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = "
                    "current_database() AND (a.application_name = '" MEMBER_SESSION

@@ -28,7 +28,7 @@ static void on_answered(struct loop_call *call)
 
 static void begin(struct fixture *f, enum journal_op op)
 {
-    unanswered_init(&f->table, "g");
+    unanswered_init(&f->table, "g", 0);
     buf_init(&f->out, 1 << 20);
     for (size_t i = 0; i < N; i++) {
         journal_request_init(&f->reqs[i], NULL, NULL, on_answered);
