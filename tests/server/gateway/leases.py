@@ -222,7 +222,7 @@ def the_holder_is_named_in_every_request():
         lease = Worker(s).lease()
         for what in ("events", "heartbeat", "finish", "return"):
             for query in ("", "?attempt=1", "?lease=", "?lease=1", "?lease=1.", "?lease=.1", "?lease=1.-1", "?lease=1.1.1",
-                          "?lease=1.1.", f"?lease={lease.token}0", f"?lease={lease.token.upper()}x", f"?lease={lease.token}.1"):
+                          "?lease=1.1.", f"?lease={lease.token}0", f"?lease={lease.token.upper()}x", f"?lease={lease.token}.1.1", f"?lease={lease.token}."):
                 contains(problem(s.post(f"/v1/worker/jobs/j/{what}{query}", b"{}"), 422), "lease=TOKEN")
             contains(problem(s.post(f"/v1/worker/jobs/nope/{what}?lease=1.1", b'{"status":"success"}'), 404), "nope")
         contains(problem(s.post("/v1/worker/jobs/j/events?lease=1.1&seq=x", b""), 422), "seq")
