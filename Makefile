@@ -17,6 +17,11 @@ run: all
 play: all
 	@scripts/play
 
+# Three gateways over one PostgreSQL, behind nginx; the one that writes is killed in the middle of a run.
+cluster: all
+	@scripts/deps cluster
+	@examples/cluster/run
+
 check:
 	@scripts/deps check
 	@scripts/check
@@ -63,4 +68,4 @@ deb image:
 clean:
 	rm -rf build
 
-.PHONY: all run play check check-all bench golden docs console format install deb image clean
+.PHONY: all run play cluster check check-all bench golden docs console format install deb image clean
