@@ -148,10 +148,11 @@ def test_a_worker_that_was_given_up_is_told_and_lets_go(server):
         job = server.submit("quick")
         assert begun.wait(WAIT)
         lease = first[0].assignment.lease
-        server.post(f"/v1/worker/jobs/{job}/return?lease={lease}")  # as if it had run out
+        proof = f"lease={lease}&executor={first[0].assignment.executor}"
+        server.post(f"/v1/worker/jobs/{job}/return?{proof}")  # as if it had run out
         assert server.until_state(job, "succeeded")["output"] == "second"
         assert stopped.wait(WAIT)
-        a = server.post(f"/v1/worker/jobs/{job}/events?lease={lease}&seq=99", b"{}\n")
+        a = server.post(f"/v1/worker/jobs/{job}/events?{proof}&seq=99", b"{}\n")
         assert a.status == 409
 
 

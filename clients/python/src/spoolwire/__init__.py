@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .client import Client
 from .errors import HandBack, Interrupted, LeaseLost, NotTrusted, Refused, ServerAway, SpoolwireError
-from .job import Job
+from .job import Job, cancelled
 from .subscribe import Event, subscribe
 from .worker import Worker
 
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = ["Client", "Event", "GraphAgent", "GraphSource", "HandBack", "Interrupted", "Job",
            "LeaseLost", "NotTrusted", "Refused", "ServerAway", "SpoolwireCallback", "SpoolwireError",
-           "SpoolwireSaver", "SpoolwireStore", "Worker", "subscribe"]
+           "SpoolwireSaver", "SpoolwireStore", "Worker", "cancelled", "subscribe"]
 
 LATER = {"GraphAgent": "runner", "GraphSource": "source", "SpoolwireCallback": "callback",
          "SpoolwireSaver": "saver", "SpoolwireStore": "store"}

@@ -1,7 +1,13 @@
 """python -m spoolwire run module.py:graph
+python -m spoolwire ticket --agent NAME=module.py:graph
 
-Without --pull it is a process of a pool, which the server starts and talks to over standard
+`run` without --pull is a process of a pool, which the server starts and talks to over standard
 input and output.  With --pull it is a pull worker, which leases its jobs over HTTP.
+
+`ticket` (or `run --pull --once`) leases one job, works on it and exits: for engines that start
+processes, such as Kubernetes Jobs, Slurm arrays or cron.  It exits with 0 when a job was done,
+whatever its outcome, with 75 when there was none, and with anything else when it is broken: the
+agents are imported before a job is leased.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ import asyncio
 import logging
 import os
 import sys
+from typing import Any
 
 from .agent import Agent, BrokenAgent
 from .client import Client
@@ -18,7 +25,9 @@ from .errors import GraphLoadError, SpoolwireError
 from .pool import Pool, claim_stdout
 from .runner import GraphAgent
 from .source import GraphSource
-from .worker import Worker
+from .worker import STOPS, Worker
+
+NO_JOB = 75  # EX_TEMPFAIL: there was nothing to do
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -40,16 +49,53 @@ def arguments() -> argparse.ArgumentParser:
     run.add_argument("--fail-jobs", action="store_true",
                      help="a graph that cannot be loaded fails its jobs, instead of ending the "
                           "process of the pool")
-    run.add_argument("--spool", metavar="FOLDER",
-                     help="where events wait, with --pull, when the server is away for long")
+    add_pulling(run)
+    run.add_argument("--once", action="store_true", help="with --pull: one job, then exit")
+    ticket = commands.add_parser("ticket", help="lease one job, work on it and exit")
+    ticket.add_argument("--agent", metavar="NAME=GRAPH", action="append", required=True, dest="agents",
+                        help="an agent's name in the server and its graph, module.py:graph; repeatable")
+    ticket.add_argument("--stream", choices=["events", "modes"], default="events", help="what jobs send")
+    ticket.add_argument("--url", help="the server's address (SPOOLWIRE_URL)")
+    ticket.add_argument("--token", help="a token with the scope `worker` (SPOOLWIRE_TOKEN)")
+    add_pulling(ticket)
     return parser
 
 
+def add_pulling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--spool", metavar="FOLDER",
+                        help="where events wait, with --pull, when the server is away for long")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
+                        help="how long to wait for the one job (0)")
+    parser.add_argument("--on-stop", choices=STOPS, default="finish",
+                        help="what becomes of jobs at SIGTERM: they finish within the grace, or are "
+                             "requeued at once, without using up an attempt (return) or with (lose)")
+    parser.add_argument("--grace", type=float, default=10.0, metavar="SECONDS",
+                        help="how long jobs may take to finish at SIGTERM (10)")
+
+
+def worker_of(args: argparse.Namespace, agents: dict[str, str], **more: Any) -> Worker:
+    return Worker(agents, url=args.url, token=args.token, spool_folder=args.spool, stream=args.stream,
+                  on_stop=args.on_stop, grace=args.grace, **more)
+
+
 async def pull(args: argparse.Namespace) -> None:
-    worker = Worker({args.name: args.graph}, url=args.url, token=args.token,
-                    concurrency=args.concurrency, spool_folder=args.spool, stream=args.stream)
+    worker = worker_of(args, {args.name: args.graph}, concurrency=args.concurrency)
     print(f"working for {worker.client.url} as {args.name}", file=sys.stderr, flush=True)
     await worker.run(signals=True)
+
+
+async def pull_once(args: argparse.Namespace, agents: dict[str, str]) -> int:
+    worker = worker_of(args, agents)
+    return 0 if await worker.run_once(wait=args.wait, signals=True) else NO_JOB
+
+
+def named_agents(texts: list[str]) -> dict[str, str]:
+    """NAME=GRAPH of each."""
+    agents = dict(text.partition("=")[::2] for text in texts)
+    for name, graph in agents.items():
+        if not name or not graph:
+            raise SpoolwireError("--agent must be NAME=GRAPH, for example mine=graphs.py:graph")
+    return agents
 
 
 async def serve_pool(args: argparse.Namespace, stdout: int) -> None:
@@ -77,6 +123,10 @@ def main() -> None:
     args = arguments().parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
+        if args.command == "ticket":
+            sys.exit(asyncio.run(pull_once(args, named_agents(args.agents))))
+        if args.pull and args.once:
+            sys.exit(asyncio.run(pull_once(args, {args.name: args.graph})))
         if args.pull:
             asyncio.run(pull(args))
         else:

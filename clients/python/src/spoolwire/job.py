@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -30,18 +31,26 @@ class Assignment:
     seq: int
     lease_seconds: float
     heartbeat_seconds: float
+    executor: str | None = None  # the process that the lease is bound to
 
     @classmethod
-    def read(cls, said: Mapping[str, Any]) -> Assignment:
+    def read(cls, said: Mapping[str, Any], executor: str | None = None) -> Assignment:
         lease_seconds = float(said.get("lease_seconds") or 60)
         return cls(said["job"], int(said["attempt"]), str(said.get("agent", "")), said.get("input"),
                    said.get("resume"), said.get("thread"), said.get("run") or {}, said.get("lease"),
                    int(said.get("seq") or 0), lease_seconds,
-                   float(said.get("heartbeat_seconds") or max(lease_seconds / 4, 1)))
+                   float(said.get("heartbeat_seconds") or max(lease_seconds / 4, 1)), executor)
+
+    @property
+    def proof(self) -> Fence:
+        """The query of every request about the job."""
+        if not self.lease:
+            return {}
+        return {"lease": self.lease, **({"executor": self.executor} if self.executor else {})}
 
     @property
     def fence(self) -> Fence:
-        return {"job": self.job, "lease": self.lease} if self.lease else {}
+        return {"job": self.job, **self.proof} if self.lease else {}
 
 
 class Transport(Protocol):
@@ -58,14 +67,21 @@ class Transport(Protocol):
 
 
 class Job:
-    """What a handler is given."""
+    """What a handler is given.
+
+    @cancelled is set when the server asks the worker to stop, at once, also while the job says
+    nothing.  Then the handler's task is cancelled; if it waits for `cancelled` itself, only after
+    `patience` seconds, so that it can end in its own way."""
+
+    patience = 5.0
 
     def __init__(self, assignment: Assignment, transport: Transport, client: Client | None) -> None:
         self.assignment = assignment
         self.client = client
         self.cancel_wanted = False
+        self._cancelled: asyncio.Event | None = None  # somebody looks at it
         self.pause_wanted = False
-        self.return_wanted = False
+        self.return_wanted = ""  # "return" or "lose"
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()  # the loop's
@@ -78,6 +94,14 @@ class Job:
     @property
     def input(self) -> Any:
         return self.assignment.input
+
+    @property
+    def cancelled(self) -> asyncio.Event:
+        if self._cancelled is None:
+            self._cancelled = asyncio.Event()
+            if self.cancel_wanted:
+                self._cancelled.set()
+        return self._cancelled
 
     async def emit(self, event: Any) -> None:
         """Sends an event, in any of the source formats."""
@@ -96,17 +120,25 @@ class Job:
     # For the worker that has leased the job.
 
     def start(self, handler: Handler) -> asyncio.Task[Finish]:
-        self._task = asyncio.ensure_future(perform(handler, self))
+        token = current.set(self)
+        self._task = asyncio.ensure_future(perform(handler, self))  # with a copy of the context
+        current.reset(token)
         return self._task
 
     def cancel(self) -> None:
         """The server asked for it: cancels the handler's task, once."""
-        if not self.cancel_wanted:
-            self.cancel_wanted = True
+        if self.cancel_wanted:
+            return
+        self.cancel_wanted = True
+        if self._cancelled is None:
             self._stop()
+            return
+        self._cancelled.set()
+        self._loop.call_later(self.patience, self._stop)
 
-    def hand_back(self) -> None:
-        self.return_wanted = True
+    def hand_back(self, how: str = "return") -> None:
+        """The worker goes down.  With "lose" it costs an attempt."""
+        self.return_wanted = how
         self._stop()
 
     def _stop(self) -> None:
@@ -117,12 +149,20 @@ class Job:
         self.pause_wanted = True
 
 
+current: contextvars.ContextVar[Job] = contextvars.ContextVar("spoolwire_job")
+
 Handler = Callable[[Job], Awaitable[Any]]
+
+
+def cancelled() -> asyncio.Event:
+    """For code inside of a graph: is set when the job that it works for is cancelled."""
+    job = current.get(None)
+    return job.cancelled if job is not None else asyncio.Event()
 
 
 @dataclass(frozen=True)
 class Finish:
-    status: str  # success, failure, interrupted, cancelled, return
+    status: str  # success, failure, interrupted, cancelled, return, lose
     output: Any = None
     error: str | None = None
     error_type: str | None = None
@@ -146,7 +186,7 @@ async def perform(handler: Handler, job: Job) -> Finish:
         if job.cancel_wanted:
             return Finish("cancelled")
         if job.return_wanted:
-            return Finish("return")
+            return Finish(job.return_wanted)
         raise
     except Exception as e:
         return Finish("failure", error=str(e) or type(e).__name__, error_type=type(e).__name__)
