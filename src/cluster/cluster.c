@@ -87,6 +87,14 @@ static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
     c->opt.events.stopped(c->opt.events.arg, key, attempt, is_pause);
 }
 
+/* Another gateway gets the last one. */
+static void on_more(void *arg, uint64_t written)
+{
+    struct cluster *c = arg;
+
+    standby_give(c->shards[STORE_MAX_SHARDS - 1 - __builtin_clzll(written)].standby);
+}
+
 /* --- life --------------------------------------------------------------------------------- */
 
 /* The secret that gateways show each other.  Waits for the first gateway to make the tables. */
@@ -242,7 +250,9 @@ int cluster_start(struct cluster *c,
                                       .journals = c->journals,
                                       .links = c->links,
                                       .hub = hub,
-                                      .notifier = notifier };
+                                      .notifier = notifier,
+                                      .has_more = on_more,
+                                      .arg = c };
     struct cluster_member *member;
     int code = member_new(&options, &member, err);
     if (code != 0)

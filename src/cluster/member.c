@@ -141,6 +141,16 @@ static void tell_links(struct cluster_member *m)
     atomic_store(&m->n_others, (unsigned)m->peers.n);
 }
 
+/* At most one shard with each beat. */
+static void look_at_shares(struct cluster_member *m)
+{
+    (void)pthread_mutex_lock(&m->lock);
+    uint64_t written = m->written;
+    (void)pthread_mutex_unlock(&m->lock);
+    if (m->opt.has_more != NULL && peers_want(&m->peers, m->opt.id, written, m->peers.beaten))
+        m->opt.has_more(m->opt.arg, written);
+}
+
 static void beat(struct cluster_member *m)
 {
     struct error err;
@@ -153,6 +163,8 @@ static void beat(struct cluster_member *m)
     tell_links(m);
     for (int64_t i = 0; i < m->opt.n_shards; i++)
         tell_journal(m, i, m->peers.beaten);
+    if (m->opt.n_shards > 1)
+        look_at_shares(m);
 }
 
 static uint64_t all_shards(const struct cluster_member *m)

@@ -22,6 +22,10 @@ struct member_options {
     struct journal_link *const *links; /* borrowed */
     struct hub_shared *hub;            /* borrowed */
     struct notifier *notifier;         /* borrowed */
+    /* From the thread, after a beat: this gateway writes more shards than it should; NULL:
+     * nobody wants to know. */
+    void (*has_more)(void *arg, uint64_t written);
+    void *arg;
 };
 
 /* Enters this gateway, and beats once. */

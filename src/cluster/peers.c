@@ -84,3 +84,27 @@ bool peer_is_gone(const struct cluster_peer *p, int64_t now)
 {
     return !p->is_connected && (p->was_writer || p->shards != 0 || peer_is_stale(p, now));
 }
+
+enum { SETTLED_BEATS = 2 }; /* then a gateway waits for the locks */
+
+static unsigned count(uint64_t shards)
+{
+    return (unsigned)__builtin_popcountll(shards);
+}
+
+bool peers_want(const struct peers *p, const char *id, uint64_t written, int64_t now)
+{
+    unsigned fewest = count(written);
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct cluster_peer *o = &p->list[i];
+        unsigned n = count(o->shards);
+
+        if (peer_is_stale(o, now) || peer_is_gone(o, now) || o->beat < SETTLED_BEATS)
+            continue;
+        if (n > count(written) || (n == count(written) && strcmp(o->id, id) < 0))
+            return false;
+        fewest = n < fewest ? n : fewest;
+    }
+    return count(written) >= fewest + 2;
+}

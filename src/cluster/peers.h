@@ -36,6 +36,9 @@ MUST_CHECK int peers_beat(struct peers *p, struct gateways *g, struct error *err
 /* The one that writes @shard; NULL: none of them. */
 const struct cluster_peer *peers_writer(const struct peers *p, int64_t shard);
 bool peer_is_stale(const struct cluster_peer *p, int64_t now);
+/* Should a gateway that writes these shards give one to another?  Of those that write the most,
+ * the one with the smallest id, if somebody has two less. */
+bool peers_want(const struct peers *p, const char *id, uint64_t written, int64_t now);
 /* Its processes, and the jobs that they did, are lost. */
 bool peer_is_gone(const struct cluster_peer *p, int64_t now);
 

@@ -10,7 +10,8 @@
 
 enum {
     RETURN_MS = 4000, /* for the writer to lock again after PostgreSQL was away */
-    LOOK_MS = 100     /* whether the store is lost */
+    LOOK_MS = 100,    /* whether the store is lost */
+    GIVE_MS = 500     /* for the next one to lock */
 };
 
 struct standby {
@@ -24,6 +25,7 @@ struct standby {
     pthread_cond_t news;
     /* Under lock: */
     bool is_stopping, is_leaving;
+    bool gives; /* once */
 };
 
 static bool is_stopping(struct standby *s)
@@ -40,6 +42,16 @@ static bool may_write(struct standby *s)
     bool may = !s->is_leaving;
     (void)pthread_mutex_unlock(&s->lock);
     return may;
+}
+
+/* Was it told to give the lock away? */
+static bool takes_gift(struct standby *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bool gives = s->gives;
+    s->gives = false;
+    (void)pthread_mutex_unlock(&s->lock);
+    return gives;
 }
 
 /* Sleeps, unless it is woken before. */
@@ -126,6 +138,9 @@ static void *stand_by(void *arg)
             step_down(s, "another gateway has taken the jobs over");
         } else if (!may_write(s)) {
             step_down(s, "going down");
+        } else if (takes_gift(s)) {
+            step_down(s, "another gateway writes fewer shards");
+            rest(s, GIVE_MS);
         } else {
             rest(s, LOOK_MS);
         }
@@ -185,6 +200,13 @@ void standby_leave(struct standby *s)
     atomic_store(&s->waits, false);
     (void)pthread_mutex_unlock(&s->lock);
     (void)pthread_cond_broadcast(&s->news);
+}
+
+void standby_give(struct standby *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->gives = true;
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 void standby_stop(struct standby *s)

@@ -40,6 +40,8 @@ bool standby_has_lock(const struct standby *s);
 MUST_CHECK int standby_start(struct standby *s, struct error *err);
 /* Gives the lock away, and does not ask for it again. */
 void standby_leave(struct standby *s);
+/* Gives the lock to whoever waits for it, and waits for it again. */
+void standby_give(struct standby *s);
 /* Ends the thread; the journal stays as it is. */
 void standby_stop(struct standby *s);
 /* After the journal was freed: closes its store. */
