@@ -245,6 +245,7 @@ static void step_up(struct sim *s, struct server *g)
     struct error err;
 
     s->server = g;
+    network_read_rest(s, g); /* its loops do that in less time than a recovery takes */
     if (!s->draining && chance_of(&s->chance, s->p.read_fault_permille * 5))
         disk_fail(s->disk, true, chance_of(&s->chance, 500) ? DISK_OPEN_JOBS : DISK_NOTED, 1);
     g->store = disk_open_shared(s->disk);
@@ -522,9 +523,22 @@ void gateways_stop(struct sim *s)
     members_done(s);
 }
 
+static bool is_written(const struct sim *s)
+{
+    for (size_t i = 0; i < s->p.n_gateways; i++)
+        if (s->servers[i].up && s->servers[i].store != NULL &&
+            disk_holds(s->disk, s->servers[i].store))
+            return true;
+    return false;
+}
+
 /* All that is under way arrives, and somebody writes. */
 void gateways_settle(struct sim *s)
 {
     for (unsigned n = 0; n < 40; n++)
         gateways_step(s);
+    for (unsigned n = 0; n < 200 && !is_written(s); n++) {
+        server_pass_time(s, 200);
+        gateways_step(s);
+    }
 }

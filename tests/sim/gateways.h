@@ -41,6 +41,8 @@ void members_done(struct sim *s);
 void network_init(struct sim *s);
 /* Something may happen to each connection. */
 void network_step(struct sim *s);
+/* It has read what came over connections that have ended. */
+void network_read_rest(struct sim *s, const struct server *g);
 /* That gateway is gone: nobody serves its connections any more. */
 void network_lose(struct sim *s, const struct server *g);
 

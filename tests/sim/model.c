@@ -442,16 +442,18 @@ void model_committed(void *model, struct disk_job *dirty)
  * few beats. */
 static void check_gateway(struct sim *s, const struct truth *t, int64_t seen)
 {
-    enum { KNOWN_MS = PEER_STALE_MS + 3000 };
+    enum { JOINING_MS = 2000 }; /* journal/gateways.c has the same */
+    enum { KNOWN_MS = PEER_STALE_MS + JOINING_MS + 3000 };
     const struct gateway_life *life = life_of(s, t);
     const struct server *server = s->server;
 
     if (life == NULL || t->state != JOB_RUNNING)
         return;
-    if (life->gone_since > t->running_since && life->gone_since < seen &&
-        life->gone_since > server->recovered_at)
+    if (life->gone_since != 0 && life->last_gone > t->running_since + JOINING_MS &&
+        life->last_gone < seen && life->last_gone > server->recovered_at &&
+        life->last_gone > server->failed_at)
         sim_fail(s, "%s: its gateway is gone, which is known for %" PRId64 " ms", id_of(t),
-                 s->now - life->gone_since);
+                 s->now - life->last_gone);
     if (life->died > t->running_since && s->now - life->died > KNOWN_MS &&
         s->now - server->steady_since > KNOWN_MS && s->now - server->beat_at < 1500)
         sim_fail(s, "%s: its gateway is gone for %" PRId64 " ms", id_of(t),

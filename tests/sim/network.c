@@ -273,6 +273,13 @@ void network_step(struct sim *s)
     free_closed(s);
 }
 
+void network_read_rest(struct sim *s, const struct server *g)
+{
+    for (struct link_socket *c = s->sockets; c != NULL; c = c->next)
+        if (c->to == g->instance && c->is_closed && !c->is_server_over)
+            end_server_side(c);
+}
+
 void network_lose(struct sim *s, const struct server *g)
 {
     for (struct link_socket *c = s->sockets; c != NULL; c = c->next)
