@@ -7,6 +7,9 @@
  *   bare_libpq usual URL WORKERS BYTES SECONDS
  *           prints events/s: each worker has a connection, and inserts a row and notifies in
  *           one transaction
+ *   bare_libpq wake URL BYTES COUNT
+ *           prints the median in microseconds of: a row is committed, NOTIFY in a transaction
+ *           of its own, another connection hears it and reads the row
  *   bare_libpq replay URL JOB
  *           prints events/s, and events per CPU second: reads key-set pages in binary, parses
  *           them, renders `aiq` as SSE */
@@ -261,6 +264,57 @@ static double replay(const char *url, const char *job, double *ret_per_cpu)
     return (double)n / seconds;
 }
 
+/* --- wake ----------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void hear(PGconn *conn)
+{
+    struct pollfd p = { .fd = PQsocket(conn), .events = POLLIN };
+    PGnotify *note;
+
+    while ((note = PQnotifies(conn)) == NULL) {
+        (void)poll(&p, 1, 1000); /* then look again */
+        if (PQconsumeInput(conn) == 0)
+            die(PQerrorMessage(conn));
+    }
+    PQfreemem(note);
+}
+
+static double wake(const char *url, long bytes, long count)
+{
+    PGconn *here = dial(url), *there = dial(url);
+    double *us = calloc((size_t)count + 1, sizeof(*us));
+    char insert[200];
+
+    if (us == NULL || count < 1)
+        die("wake: COUNT");
+    run(here, "CREATE TABLE IF NOT EXISTS woken (id bigserial PRIMARY KEY, stored bytea)");
+    run(there, "LISTEN woken");
+    (void)snprintf(insert, sizeof(insert),
+                   "INSERT INTO woken (stored) VALUES (repeat('x', %ld)::bytea)", bytes);
+    for (long i = 0; i < count; i++) {
+        double from = now();
+
+        run(here, insert);
+        run(here, "NOTIFY woken");
+        hear(there);
+        run(there, "SELECT stored FROM woken ORDER BY id DESC LIMIT 1");
+        us[i] = (now() - from) * 1e6;
+    }
+    qsort(us, (size_t)count, sizeof(*us), by_size);
+    double median = us[count / 2];
+    free(us);
+    PQfinish(here);
+    PQfinish(there);
+    return median;
+}
+
 int main(int argc, char **argv)
 {
     double value, per_cpu = 0;
@@ -271,10 +325,13 @@ int main(int argc, char **argv)
     else if (argc == 6 && strcmp(argv[1], "usual") == 0)
         value = usual(argv[2], strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10),
                       strtod(argv[5], NULL));
+    else if (argc == 5 && strcmp(argv[1], "wake") == 0)
+        value = wake(argv[2], strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
     else if (argc == 4 && strcmp(argv[1], "replay") == 0)
         value = replay(argv[2], argv[3], &per_cpu);
     else
-        die("append URL JOBS BATCH BYTES SECONDS | usual URL WORKERS BYTES SECONDS | replay URL JOB");
+        die("append URL JOBS BATCH BYTES SECONDS | usual URL WORKERS BYTES SECONDS | wake URL BYTES COUNT | "
+            "replay URL JOB");
     printf("%.0f %.0f\n", value, per_cpu);
     return 0;
 }

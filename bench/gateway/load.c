@@ -4,6 +4,7 @@
  *                          one line of JSON
  *
  *   port=8400 pid=1        the server; its threads' CPU time is read from /proc
+ *   to=0                   the port that writers post to; 0: the same server
  *   readers=1000 jobs=1    reader i asks for job i % jobs
  *   get=/v1/jobs/b%d/...   the readers' path; %d is the job
  *   writers=1 depth=1      connections, and requests that each has unanswered at most
@@ -74,7 +75,7 @@ struct thread {
 };
 
 struct load {
-    long port, pid, n_readers, n_jobs, n_writers, depth, events, repeat, rate, until, look,
+    long port, to, pid, n_readers, n_jobs, n_writers, depth, events, repeat, rate, until, look,
         idle, drain;
     double warm, seconds;
     char get[MAX_PATH], post[MAX_PATH], body_path[MAX_PATH], leases_path[MAX_PATH];
@@ -159,9 +160,9 @@ static int read_threads(long pid, struct thread out[MAX_THREADS])
 
 /* --- connecting ------------------------------------------------------------------------ */
 
-static int dial(struct load *l, long i)
+static int dial(long port, long i)
 {
-    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)l->port) };
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     struct sockaddr_in from = { .sin_family = AF_INET };
     int one = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -201,7 +202,7 @@ static void start_reader(struct load *l, long i)
         snprintf(text, sizeof(text),
                  "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nAccept: text/event-stream\r\n\r\n",
                  path, l->port);
-    r->fd = dial(l, i);
+    r->fd = dial(l->port, i);
     r->looks = l->look || i == 0;
     if (send(r->fd, text, (size_t)n, MSG_NOSIGNAL) != n)
         die("send");
@@ -333,7 +334,7 @@ static void post(struct load *l, struct writer *w)
     }
     int n = snprintf(head, sizeof(head),
                      "POST %s%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Length: %zu\r\n\r\n",
-                     path, lease, l->port, l->body_n);
+                     path, lease, l->to > 0 ? l->to : l->port, l->body_n);
     int64_t now = now_ns();
     if (l->stamp > 0) {
         char digits[24];
@@ -476,7 +477,7 @@ static void open_writers(struct load *l)
 
         w->index = i;
         w->job = (int)(i % l->n_jobs);
-        w->fd = dial(l, l->n_readers + i);
+        w->fd = dial(l->to > 0 ? l->to : l->port, l->n_readers + i);
         watch(l, w->fd, (1ull << 32) + (uint64_t)i);
     }
 }
@@ -622,16 +623,16 @@ static void set(struct load *l, const char *word)
         double *real;
         char *text;
     } table[] = {
-        { "port", &l->port, NULL, NULL },         { "pid", &l->pid, NULL, NULL },
-        { "readers", &l->n_readers, NULL, NULL }, { "jobs", &l->n_jobs, NULL, NULL },
-        { "writers", &l->n_writers, NULL, NULL }, { "depth", &l->depth, NULL, NULL },
-        { "events", &l->events, NULL, NULL },     { "repeat", &l->repeat, NULL, NULL },
-        { "rate", &l->rate, NULL, NULL },         { "until", &l->until, NULL, NULL },
-        { "look", &l->look, NULL, NULL },         { "idle", &l->idle, NULL, NULL },
-        { "drain", &l->drain, NULL, NULL },       { "warm", NULL, &l->warm, NULL },
-        { "seconds", NULL, &l->seconds, NULL },   { "get", NULL, NULL, l->get },
-        { "post", NULL, NULL, l->post },          { "body", NULL, NULL, l->body_path },
-        { "leases", NULL, NULL, l->leases_path },
+        { "port", &l->port, NULL, NULL },     { "to", &l->to, NULL, NULL },
+        { "pid", &l->pid, NULL, NULL },       { "readers", &l->n_readers, NULL, NULL },
+        { "jobs", &l->n_jobs, NULL, NULL },   { "writers", &l->n_writers, NULL, NULL },
+        { "depth", &l->depth, NULL, NULL },   { "events", &l->events, NULL, NULL },
+        { "repeat", &l->repeat, NULL, NULL }, { "rate", &l->rate, NULL, NULL },
+        { "until", &l->until, NULL, NULL },   { "look", &l->look, NULL, NULL },
+        { "idle", &l->idle, NULL, NULL },     { "drain", &l->drain, NULL, NULL },
+        { "warm", NULL, &l->warm, NULL },     { "seconds", NULL, &l->seconds, NULL },
+        { "get", NULL, NULL, l->get },        { "post", NULL, NULL, l->post },
+        { "body", NULL, NULL, l->body_path }, { "leases", NULL, NULL, l->leases_path },
     };
     size_t n = strcspn(word, "=");
 
