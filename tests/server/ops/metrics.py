@@ -49,7 +49,7 @@ class Metrics:
         return {(name[len("spoolwire_"):], tuple(sorted(labels))): value - before.values[name, labels]
                 for (name, labels), value in self.values.items()
                 if value != before.values[name, labels] and name.startswith("spoolwire_")
-                and not re.search(r"_bucket$|_sum$|_bytes(_total)?$|^spoolwire_http_", name)}
+                and not re.search(r"_bucket$|_sum$|_bytes(_total)?$|_(age|lag)_seconds$|^spoolwire_http_", name)}
 
 
 def key(name, **labels):
