@@ -54,6 +54,7 @@ struct journal_link {
     int64_t state_since, heard, asked, again_at;
     uint64_t n_connections;     /* so far */
     struct link_socket *socket; /* NULL: down */
+    struct tls_identity *tls;   /* NULL: not needed yet */
     struct buf in, out;
     struct unanswered_table requests;
     char why[160]; /* it is down */
@@ -282,7 +283,13 @@ static void connect_now(struct journal_link *l)
     const struct link_socket_events events = { on_connected, on_received, on_written, on_lost,
                                                l };
 
-    l->socket = link_socket_open(&l->loop, &l->address, &events);
+    struct error err;
+    if (l->address.is_secure && l->tls == NULL && tls_identity_new_client(&l->tls, &err) != 0) {
+        link_down(l, err.text);
+        return;
+    }
+    l->socket =
+        link_socket_open(&l->loop, &l->address, l->address.is_secure ? l->tls : NULL, &events);
     if (l->socket != NULL)
         set_state(l, LINK_CONNECTING);
 }
@@ -532,5 +539,6 @@ void link_free(struct journal_link *l)
     buf_done(&l->in);
     buf_done(&l->out);
     unanswered_done(&l->requests);
+    tls_identity_unref(l->tls);
     free(l);
 }

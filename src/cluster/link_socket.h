@@ -1,8 +1,10 @@
-/* The socket of a link: connects, sends and receives, on the loop of the link. */
+/* The socket of a link: connects, sends and receives, with or without TLS, on the loop of the
+ * link. */
 #ifndef CLUSTER_LINK_SOCKET_H
 #define CLUSTER_LINK_SOCKET_H
 
 #include "base/buf.h"
+#include "http/tls.h"
 
 #include <uv.h>
 
@@ -19,13 +21,17 @@ struct link_socket_events {
 /* Where a gateway is. */
 struct link_address {
     char host[200], port[8];
+    bool is_secure; /* https */
 };
-/* http://HOST:PORT, with brackets around an IPv6 address.  NULL, or what is wrong with it. */
+/* http://HOST:PORT or https://HOST:PORT, with brackets around an IPv6 address.  NULL, or what
+ * is wrong with it. */
 const char *link_address_read(struct str url, struct link_address *ret);
 
-/* NULL: out of memory.  No event comes before this has returned. */
+/* @tls: of a client; NULL: without.  NULL: out of memory.  No event comes before this has
+ * returned. */
 struct link_socket *link_socket_open(uv_loop_t *loop,
                                      const struct link_address *to,
+                                     struct tls_identity *tls,
                                      const struct link_socket_events *events);
 /* No event comes from now on.  It is freed when libuv is done with it. */
 void link_socket_close(struct link_socket *s);

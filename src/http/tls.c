@@ -178,6 +178,25 @@ int tls_identity_new(const char *cert,
     return 0;
 }
 
+int tls_identity_new_client(struct tls_identity **ret, struct error *err)
+{
+    struct tls_identity *id = calloc(1, sizeof(*id));
+
+    if (id != NULL) {
+        atomic_init(&id->refs, 1);
+        id->ctx = SSL_CTX_new(TLS_client_method());
+        id->method = make_method();
+    }
+    if (id == NULL || id->ctx == NULL || id->method == NULL || !set_up(id->ctx) ||
+        SSL_CTX_set_default_verify_paths(id->ctx) != 1) {
+        tls_identity_unref(id);
+        return error_set(err, ERR_NOMEM, "TLS cannot be set up");
+    }
+    SSL_CTX_set_verify(id->ctx, SSL_VERIFY_PEER, NULL);
+    *ret = id;
+    return 0;
+}
+
 void tls_identity_unref(struct tls_identity *id)
 {
     if (id == NULL || atomic_fetch_sub(&id->refs, 1) > 1)
@@ -214,6 +233,29 @@ int tls_new(struct tls_identity *id, struct tls **ret)
     SSL_set_accept_state(t->ssl);
     *ret = t;
     return 0;
+}
+
+static bool expect_host(SSL *ssl, const char *host)
+{
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+
+    if (X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1)
+        return true;
+    return X509_VERIFY_PARAM_set1_host(param, host, 0) == 1 &&
+           SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+int tls_new_client(struct tls_identity *id, const char *host, struct tls **ret)
+{
+    int err = tls_new(id, ret);
+
+    if (err != 0)
+        return err;
+    SSL_set_connect_state((*ret)->ssl);
+    if (expect_host((*ret)->ssl, host))
+        return 0;
+    tls_free(*ret);
+    return ERR_NOMEM;
 }
 
 void tls_free(struct tls *t)
@@ -253,6 +295,9 @@ static int verdict(struct tls *t, int result)
         return ERR_CLOSED;
     if (t->out->error != 0 || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE)
         return ERR_NOMEM;
+    long verified = SSL_get_verify_result(t->ssl);
+    if (verified != X509_V_OK) /* says more than "certificate verify failed" */
+        why = X509_verify_cert_error_string(verified);
     (void)snprintf(t->problem, sizeof(t->problem), "TLS: %s",
                    why != NULL ? why : "broken"); /* may be truncated */
     return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST

@@ -23,8 +23,15 @@ void tls_identity_unref(struct tls_identity *id); /* from any thread; NULL is fi
 /* When the certificate runs out, in seconds since 1970. */
 int64_t tls_identity_expiry(const struct tls_identity *id);
 
+/* Of a client, which has no certificate and trusts the authorities that the system trusts
+ * (SSL_CERT_FILE and SSL_CERT_DIR in the environment name others). */
+MUST_CHECK int tls_identity_new_client(struct tls_identity **ret, struct error *err);
+
 /* ERR_NOMEM.  It takes a reference of its own. */
 MUST_CHECK int tls_new(struct tls_identity *id, struct tls **ret);
+/* The client's side: the server's certificate must be that of @host, a name or an address.
+ * tls_open() without bytes begins the handshake. */
+MUST_CHECK int tls_new_client(struct tls_identity *id, const char *host, struct tls **ret);
 void tls_free(struct tls *t);
 
 /* Takes all of @in: appends the decrypted bytes to @plain, and what has to be sent in answer

@@ -1,28 +1,33 @@
 """The connections between gateways are cut, swallowed and delayed, while each reaches PostgreSQL."""
 
 import contextlib
+import os
+import ssl
+import subprocess
+import tempfile
 import threading
 import time
 
 from failover import batches
-from gateway import OPENING, Worker
+from gateway import OPENING, Worker, token
 from gateways import Gateway, check, database, equal, texts, until, verify
 from harness import case, contains
 from link_proxy import LinkProxy
 
 
 @contextlib.contextmanager
-def behind_a_proxy():
+def behind_a_proxy(tls=None, env=None, waits=True):
     """The gateway that writes, which others reach through a proxy, and another one."""
     url = database().url()
     with contextlib.ExitStack() as stack:
         a = Gateway(url, start=False)
-        proxy = stack.enter_context(LinkProxy(a.wanted_port))
+        proxy = stack.enter_context(LinkProxy(a.wanted_port, tls))
         a.advertise(proxy.url)
         a.start()
         stack.enter_context(a)
-        b = stack.enter_context(Gateway(url))
-        until("the link is up", lambda: b.get("/v1/gateways").json["reachable"])
+        b = stack.enter_context(Gateway(url, env=env))
+        if waits:
+            until("the link is up", lambda: b.get("/v1/gateways").json["reachable"])
         yield proxy, a, b
 
 
@@ -107,3 +112,40 @@ def a_gateway_that_does_not_reach_the_writer_goes_on_reading():
             equal(lease.finish(), "succeeded")
             stream.rest()
         equal(texts(stream.frames), [f"t{i} " for i in range(5)])
+
+
+def certificate(folder, name):
+    """A certificate for @name that is its own authority: its file, and a server's TLS with it."""
+    cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=gateway", "-addext", f"subjectAltName={name}", "-keyout", key, "-out", cert],
+                   check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return cert, context
+
+
+@case
+def gateways_speak_tls_to_each_other():
+    with tempfile.TemporaryDirectory() as folder:
+        cert, tls = certificate(folder, "IP:127.0.0.1")
+        with behind_a_proxy(tls, {"SSL_CERT_FILE": cert}) as (proxy, a, b):
+            job, lease = leased(b)
+            batches(lease, 20, most_refused=0)
+            lease.send(token("x" * 300_000))  # more than one TLS record
+            proxy.cut()
+            batches(lease, 5, 20, most_refused=0)
+            equal(lease.finish(), "succeeded")
+            want = [f"t{i} " for i in range(20)] + ["x" * 300_000] + [f"t{i} " for i in range(20, 25)]
+            check("".join(texts(a.read(job))) == "".join(want), "another text")  # a long one is cut into pieces
+
+
+@case
+def a_wrong_certificate_is_named():
+    with tempfile.TemporaryDirectory() as folder:
+        cert, tls = certificate(folder, "DNS:other.example")
+        for env, why in (({"SSL_CERT_FILE": cert}, "IP address mismatch"), ({"SSL_CERT_FILE": "/dev/null"}, "self-signed certificate")):
+            with behind_a_proxy(tls, env, waits=False) as (proxy, a, b):
+                refused = b.post("/v1/jobs", {"agent": "pull", "input": 1})
+                equal(refused.status, 503, repr(refused))
+                contains(refused.detail, proxy.url, "cannot be reached", why)

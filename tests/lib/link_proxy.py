@@ -15,8 +15,9 @@ import time
 
 
 class LinkProxy:
-    def __init__(self, port):
-        self.upstream = port
+    def __init__(self, port, tls=None):
+        """@tls: an ssl.SSLContext with a certificate; others then speak TLS to it."""
+        self.upstream, self.tls = port, tls
         self.refuses, self.is_hole, self.delay = False, False, 0
         self.n_connections = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -26,7 +27,7 @@ class LinkProxy:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     def __enter__(self):
         return self
@@ -50,6 +51,8 @@ class LinkProxy:
                     continue
                 self.n_connections += 1
                 try:
+                    if self.tls is not None:
+                        client = self.tls.wrap_socket(client, server_side=True)
                     server = socket.create_connection(("127.0.0.1", self.upstream))
                 except OSError:
                     client.close()
