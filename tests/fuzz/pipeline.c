@@ -80,7 +80,8 @@ static void check_record(const struct play *p, size_t view, size_t i, struct led
         struct entry entry;
 
         check(sse_frame_next(&rest, &frame) ? NULL : "not an SSE frame", view, frames);
-        check(frame_read(view, frame.event, frame.data, p->opt.job, &entry), view, frames);
+        check(ledger_read_frame(view, frame.event, frame.data, p->opt.job, &entry), view,
+              frames);
         check(ledger_take(ledger, &entry), view, frames);
         n++;
     }
