@@ -45,6 +45,8 @@ const char *error_name(int code)
         return "elsewhere";
     case ERR_MOVED:
         return "another gateway does it";
+    case ERR_UNKNOWN:
+        return "it is not known whether it was done";
     default:
         return "unknown error";
     }

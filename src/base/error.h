@@ -15,9 +15,10 @@ enum {
     ERR_CLOSED, /* the job has ended */
     ERR_IO,
     ERR_BUSY,
-    ERR_LIMIT,    /* too many at the same time: may work later */
-    ERR_MOVED,    /* another gateway does it */
-    ERR_ELSEWHERE /* another shard has it */
+    ERR_LIMIT,     /* too many at the same time: may work later */
+    ERR_MOVED,     /* another gateway does it */
+    ERR_ELSEWHERE, /* another shard has it */
+    ERR_UNKNOWN    /* it was done, or it was not: the answer is lost */
 };
 
 struct error {

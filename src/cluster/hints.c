@@ -185,6 +185,7 @@ static void hear(struct hint_listener *to, const struct wakeup *w)
         break;
     case WAKEUP_WRITER:
         to->has_moved = true;
+        hub_shared_missed(to->hub); /* hints of the last one may be lost, and so may records */
         break;
     case WAKEUP_LOST:
         hub_shared_missed(to->hub);

@@ -75,6 +75,23 @@ static int take_socket_mode(struct loader *l)
                      quote(str_of(l->config->socket_mode)).z);
 }
 
+static int check_read_url(struct loader *l)
+{
+    const struct server_config *c = l->config;
+    struct error why;
+
+    if (c->store_read_url == NULL)
+        return 0;
+    if (c->store == NULL || strncmp(c->store, "postgres", 8) != 0 ||
+        strncmp(c->store_read_url, "postgres", 8) != 0)
+        return error_set(l->err, ERR_REFUSED,
+                         "store_read_url is another way to the PostgreSQL database of `store`: "
+                         "both are postgres://USER@HOST/DATABASE");
+    if (database_url_check(str_of(c->store_read_url), &why) != 0)
+        return error_set(l->err, ERR_REFUSED, "store_read_url: %s", why.text);
+    return 0;
+}
+
 /* Keeps one of `data` and `store`.  A flag wins over the other option in a file or variable, as
  * it does over its own; two of the same precedence are an error. */
 static int take_database(struct loader *l)
@@ -100,7 +117,7 @@ static int take_database(struct loader *l)
                          "postgres://USER@HOST/DATABASE, or postgres://?service=NAME");
     if (database_url_check(str_of(server_config_database(c)), &why) != 0)
         return error_set(l->err, ERR_REFUSED, "%s: %s", is_data ? "data" : "store", why.text);
-    return 0;
+    return check_read_url(l);
 }
 
 const char *server_config_database(const struct server_config *config)

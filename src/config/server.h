@@ -143,11 +143,12 @@ struct server_config {
     int64_t max_events_per_token;
     int64_t ticket_life_ms;
     int64_t session_life_ms;
-    char *tls_cert;  /* NULL: no TLS */
-    char *tls_key;   /* there exactly when tls_cert is */
-    char *data;      /* NULL: `store` is given */
-    char *store;     /* NULL: `data` counts */
-    char *advertise; /* NULL: where it listens */
+    char *tls_cert;       /* NULL: no TLS */
+    char *tls_key;        /* there exactly when tls_cert is */
+    char *data;           /* NULL: `store` is given */
+    char *store;          /* NULL: `data` counts */
+    char *store_read_url; /* NULL: `store` */
+    char *advertise;      /* NULL: where it listens */
     enum durability durability;
     unsigned loops; /* 0: one per core */
     unsigned readers;

@@ -120,10 +120,14 @@ void hub_take(struct hub *h, const struct change_message *news)
 }
 
 /* A change was lost: the windows may end too early, and no later change may follow, so all
- * readers must check the store. */
+ * readers must check the store.  The windows are given up: after a failover of the database
+ * they may have records that the store has not. */
 static void topic_missed(struct topic *t)
 {
+    t->told_seq = 0;
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
+        window_reset(&c->window, 0);
+        c->window.known = false;
         for (struct reader *r = c->readers.next; r != &c->readers; r = r->next)
             r->has_missed = true;
         due_add(t->hub, c);
@@ -175,6 +179,8 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
         return;
     if (news.change.gone && t->key == 0)
         return; /* it never existed */
+    if (!news.change.gone && t->key == job->key && job->last_seq < t->told_seq)
+        topic_missed(t); /* the database has lost what was told */
     news.change.state_changed = !news.change.gone && t->knows_state && t->state != job->state;
     if (news.change.gone || news.change.state_changed || t->told_seq < job->last_seq ||
         (t->key != 0 && t->key != job->key))
@@ -186,9 +192,20 @@ bool hub_hears_others(const struct hub *h)
     return hub_shared_may_lose(h->shared);
 }
 
+/* Wakes the readers whose page could not be read: they ask again. */
+static void wake_retrying(struct hub *h)
+{
+    for (struct topic *t = h->all.next; t != &h->all; t = t->next) {
+        for (struct topic_channel *c = t->retries ? t->channels : NULL; c != NULL; c = c->next)
+            due_add(h, c);
+        t->retries = false;
+    }
+}
+
 void hub_recheck(struct hub *h, struct thread_pool *pool)
 {
     assert_owner(&h->owner);
+    wake_retrying(h);
     if (!hub_shared_may_lose(h->shared) ||
         (h->recheck == NULL && recheck_new(h, h->box, &h->recheck) != 0))
         return;

@@ -90,6 +90,9 @@ enum hub_next {
 /* The next bytes for @r.  HUB_BYTES moves the reader past them; r->block keeps them valid until
  * the next call. */
 enum hub_next hub_reader_next(struct reader *r, struct str *ret);
+/* A page could not be read: the reader is woken about a second later, and is HUB_BEHIND then.
+ * False: it is not, because this hub makes no re-checks. */
+bool hub_reader_retry(struct reader *r);
 /* The reader got everything up to @seq from a page of the job with that @key, which was in that
  * @state. */
 void hub_reader_moved(struct reader *r,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "dialect/gathered.h"
 #include "journal/reader.h"
+#include "store/era.h"
 
 #include <stdlib.h>
 
@@ -235,6 +236,7 @@ static void read_cached(struct page_reading *r)
 {
     struct page *p = r->page;
     struct page_key place = { .key = r->key,
+                              .era = store_era(r->store),
                               .format = p->format,
                               .after = p->after,
                               .max_frames = p->max_frames,
@@ -273,7 +275,9 @@ static int find_place(struct page_reading *r)
     p->first_seq = row.first_seq;
     (void)job_state_find(row.state, &p->state); /* written by us */
     p->foreign = p->asked.seq > row.seq;
-    p->after = p->foreign && p->beginning_if_foreign ? (struct cursor){ 0 } : p->asked;
+    p->after = p->asked;
+    if (p->foreign) /* a stream that is open goes on after what was lost */
+        p->after = (struct cursor){ .seq = p->beginning_if_foreign ? 0 : row.seq };
     p->expired = p->after.seq + (p->after.k == 0) < row.first_seq;
     if (p->expired)
         p->after = (struct cursor){ .seq = row.first_seq - 1 };

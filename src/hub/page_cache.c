@@ -53,8 +53,8 @@ void cached_page_unref(struct cached_page *cached)
 
 static struct key key_of_place(const struct page_cache *s, const struct page_key *p)
 {
-    uint64_t parts[STREAM_FORMAT_PARTS + 4] = {
-        [STREAM_FORMAT_PARTS] = p->after.seq, p->after.k, p->max_frames, p->max_bytes
+    uint64_t parts[STREAM_FORMAT_PARTS + 5] = {
+        [STREAM_FORMAT_PARTS] = p->after.seq, p->after.k, p->max_frames, p->max_bytes, p->era
     };
 
     stream_format_parts(&p->format, parts);

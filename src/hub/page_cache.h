@@ -18,7 +18,8 @@
 struct page_cache;
 
 struct page_key {
-    int64_t key; /* of the job */
+    int64_t key;  /* of the job */
+    uint64_t era; /* of the database: store/era.h */
     struct stream_format format;
     struct cursor after;
     size_t max_frames, max_bytes; /* when it is full; 0 frames: no limit */

@@ -1,5 +1,6 @@
 /* A reader: a position in a channel.  Inside of the window it takes bytes from the blocks;
  * behind the window its owner reads pages and reports how far it got. */
+#include "hub/shared.h"
 #include "hub/topic.h"
 
 static void move_to(struct reader *r, struct block *b, size_t offset)
@@ -73,6 +74,17 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
     r->seq = b->marks[b->n_marks - 1].seq;
     r->done = b->marks[b->n_marks - 1].last;
     return HUB_BYTES;
+}
+
+bool hub_reader_retry(struct reader *r)
+{
+    struct topic *t = r->channel->topic;
+
+    if (!hub_shared_may_lose(t->hub->shared))
+        return false;
+    r->has_missed = true;
+    t->retries = true;
+    return true;
 }
 
 void hub_reader_moved(struct reader *r,

@@ -46,6 +46,7 @@ struct topic {
     uint32_t round; /* the re-check in which it was last read */
     bool detached;  /* the job was deleted; its remaining readers will notice */
     bool waking;    /* some of its readers are being woken */
+    bool retries;   /* a page could not be read: a reader asks again with the next re-check */
 };
 
 struct hub {

@@ -203,6 +203,7 @@ void journal_stop(struct journal *j)
     in->stopping = true;
     (void)pthread_mutex_unlock(&in->lock);
     (void)pthread_cond_signal(&in->news);
+    journal_hurry(j);
     (void)pthread_join(in->thread, NULL);
     in->started = in->stopping = false;
     journal_take_over(j);

@@ -23,6 +23,8 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since);
 
 /* Makes a last turn, which stores all rows that are out of date. */
 void journal_settle(struct journal *j);
+/* From another thread: a turn that waits for the database gives up soon. */
+void journal_hurry(struct journal *j);
 /* Drops all that is in memory, and the store. */
 void journal_forget(struct journal *j);
 struct inbox *journal_inbox(struct journal *j);

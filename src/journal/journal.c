@@ -24,7 +24,9 @@
 
 #include <stdlib.h>
 
-enum { STUCK_MS = 5000 }; /* without a failure, until commits count as working again */
+/* STUCK_MS: without a failure, until commits count as working again.  SETTLE_MS: how long the
+ * last turns are tried again when the journal stops. */
+enum { STUCK_MS = 5000, SETTLE_MS = 3000 };
 
 /* --- life -------------------------------------------------------------------- */
 
@@ -300,7 +302,8 @@ static void tell_stuck(struct journal *j, bool failed)
     j->stuck = stuck;
 }
 
-/* Nothing of the turn was stored: every request is answered ERR_BUSY. */
+/* Nothing of the turn was stored, or it is not known: every request is answered ERR_BUSY, with
+ * a text that says which. */
 static void turn_failed(struct journal *j, struct journal_request *list)
 {
     tell_stuck(j, true);
@@ -454,7 +457,8 @@ bool journal_turn(struct journal *j)
     wanted_end_turn(j);
     if (err != 0) {
         turn_failed(j, answered);
-        answered = forward_lost(j, answered);
+        if (err != ERR_UNKNOWN) /* what may be stored must not be done again */
+            answered = forward_lost(j, answered);
     } else {
         tell_stuck(j, false);
         journal_count_committed(j, answered);
@@ -477,13 +481,28 @@ uint64_t journal_commit_us(const struct journal *j)
     return store_is_remote(j->opt.store) ? j->commit_us : 0;
 }
 
+void journal_hurry(struct journal *j)
+{
+    if (j->opt.store != NULL)
+        store_hurry(j->opt.store);
+}
+
 void journal_settle(struct journal *j)
 {
+    int64_t until = clock_monotonic_ms() + SETTLE_MS;
+    bool is_time = true;
+
     j->settling = true;
     j->next_look = 0;
     /* Also handles requests that follow from answers, such as returned jobs. */
-    while (journal_turn(j) && !store_is_lost(j->opt.store))
-        ;
+    while (is_time && journal_turn(j) && !store_is_lost(j->opt.store))
+        is_time = !j->stuck || clock_monotonic_ms() < until;
+    if (is_time || j->opt.events.stuck == NULL)
+        return;
+    struct error why = j->failure;
+    (void)error_set(&j->failure, why.code, "going down, nothing more is stored: %.180s",
+                    why.text);
+    j->opt.events.stuck(j->opt.events.arg, str_of(j->failure.text));
 }
 
 int64_t journal_next_ms(struct journal *j)

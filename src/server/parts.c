@@ -141,6 +141,7 @@ int server_start_journal(struct server *s, struct error *err)
     struct store_options store = { .url = server_config_database(c),
                                    .relaxed = c->durability == DURABILITY_RELAXED,
                                    .busy_ms = 5000,
+                                   .read_url = c->store_read_url,
                                    .cache_bytes = c->store_cache };
     struct journal_options journal = {
         .agents = s->now->journal.agents,

@@ -54,7 +54,7 @@
     OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)   \
     OP(dump) OP(load) OP(last_key) OP(skip_keys)
 /* The same for a database that several gateways share. */
-#define STORE_SHARED(OP) OP(operation_put) OP(operation) OP(shards) OP(make_shards)
+#define STORE_SHARED(OP) OP(operation_put) OP(operation) OP(shards) OP(make_shards) OP(hurry)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;
@@ -98,6 +98,7 @@ struct store {
     const struct store_ops *ops;
     const struct store_admin *admin; /* NULL: not supported */
     struct thread_owner owner;
+    uint64_t era; /* see era.h */
 };
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Each line is one operation: its name, its parameters without the store and the error, which
  * all have, and their names as arguments. */
+#include "store/era.h"
 #include "store/backend.h"
 
 #include "base/error.h"
@@ -189,6 +190,17 @@ int store_make_shards(struct store *s, int64_t n, struct error *err)
 bool store_is_lost(struct store *s)
 {
     return s->admin != NULL && s->admin->is_lost != NULL && s->admin->is_lost(s);
+}
+
+uint64_t store_era(const struct store *s)
+{
+    return s->era;
+}
+
+void store_hurry(struct store *s)
+{
+    if (s->admin != NULL && s->admin->hurry != NULL)
+        s->admin->hurry(s);
 }
 
 /* --- operations made of others ----------------------------------------------------- */

@@ -65,10 +65,11 @@ struct job_row {
 };
 
 struct store_options {
-    const char *url;    /* of the database: sqlite:PATH, or the path alone (open.c) */
-    bool relaxed;       /* not synced: a power failure may lose the last commits */
-    unsigned busy_ms;   /* how long a call waits for a locked database */
-    size_t cache_bytes; /* page cache of the writer; 0: the default */
+    const char *url;      /* of the database: sqlite:PATH, or the path alone (open.c) */
+    bool relaxed;         /* not synced: a power failure may lose the last commits */
+    unsigned busy_ms;     /* how long a call waits for a locked database */
+    size_t cache_bytes;   /* page cache of the writer; 0: the default */
+    const char *read_url; /* for the pages of readers, through a pooler; NULL: the same */
     /* Of a database that several gateways share: */
     const char *gateway;      /* the id of this one; NULL: none, and all shards are locked */
     int64_t shard;            /* the one that it writes */
@@ -108,7 +109,9 @@ void store_take(struct store *s);
 /* --- writing: inside begin and commit ---------------------------------------- */
 
 MUST_CHECK int store_begin(struct store *s, struct error *err);
-/* After an error the transaction is rolled back: nothing of it is stored. */
+/* After an error the transaction is rolled back: nothing of it is stored.  Only after
+ * ERR_UNKNOWN it may be stored: the answer was lost, and the database has not come back in
+ * time.  Then the store is lost, and must be opened again. */
 MUST_CHECK int store_commit(struct store *s, struct error *err);
 void store_rollback(struct store *s);
 
@@ -459,6 +462,9 @@ MUST_CHECK int store_vacuum(struct store *s, struct error *err);
 
 /* Was the database deleted, moved or replaced since it was opened?  Then commits fail. */
 bool store_is_lost(struct store *s);
+/* From any thread: the server is going down.  A call that waits for a database that is away
+ * gives up soon. */
+void store_hurry(struct store *s);
 
 /* The disk space that it uses, and the free space; does not read the database. */
 struct store_figure {

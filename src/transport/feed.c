@@ -79,13 +79,24 @@ static enum feed_next turn_page(struct feed *f)
 
 static bool has_gap(const struct page *p)
 {
-    return p->expired || (p->foreign && p->beginning_if_foreign);
+    return p->expired || p->foreign;
+}
+
+/* A stream stays open while the database is away.  What was gathered is lost with a page. */
+static bool may_retry(const struct feed *f)
+{
+    return f->is_open && f->page->code != ERR_NOT_FOUND &&
+           !stream_format_gathers(hub_reader_format(&f->reader));
 }
 
 static enum feed_next next_of_page(struct feed *f, struct str *ret)
 {
     struct page *p = f->page;
 
+    if (p->code != 0 && may_retry(f) && hub_reader_retry(&f->reader)) {
+        drop_page(f);
+        return FEED_WAIT;
+    }
     if (p->code != 0)
         return p->code == ERR_NOT_FOUND ? FEED_GONE : FEED_FAILED;
     f->is_open = true;

@@ -4,6 +4,7 @@
         proxy.port              # connect here
         proxy.cut = "after"     # the next commit arrives, its answer does not
         proxy.cut = "before"    # the next commit does not arrive
+        proxy.upstream = port   # where new connections go to
 """
 
 import contextlib
@@ -33,11 +34,21 @@ class CuttingProxy:
             with contextlib.suppress(OSError):
                 s.close()
 
+    def drop(self):
+        """Cuts all connections that are there."""
+        for s in list(self.sockets):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
     def _accept(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.upstream))
+                try:
+                    server = socket.create_connection(("127.0.0.1", self.upstream))
+                except OSError:  # nobody is there: nor are we
+                    client.close()
+                    continue
                 self.sockets += [client, server]
                 threading.Thread(target=self._forward, args=(client, server, True), daemon=True).start()
                 threading.Thread(target=self._forward, args=(server, client, False), daemon=True).start()

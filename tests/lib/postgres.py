@@ -52,23 +52,24 @@ def free_port():
 
 class Postgres:
     """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf.  @running: port and folder of one
-    that another process has started."""
+    that another process has started.  @data: a folder for its files, but not for its log."""
 
-    def __init__(self, durable=False, settings=(), running=None):
+    def __init__(self, durable=False, settings=(), running=None, data=None):
         if running is not None:
             port, self.folder = running.split(":", 1)
             self.port, self.user, self.n = int(port), _user(), 1
             return
         self.folder = tempfile.mkdtemp(prefix="spoolwire-pg-", dir=PROGRAMS.root + tempfile.gettempdir())
-        self.data = os.path.join(self.folder, "data")
+        self.data = data or os.path.join(self.folder, "data")
         self.port = free_port()
         self.user = _user()
         self.n = 0
         if self.user is not None:
-            shutil.chown(self.folder, self.user)
+            for folder in [self.folder, *([data] if data else [])]:
+                shutil.chown(folder, self.user)
         os.chmod(self.folder, 0o755)
         self._run("initdb", "-D", self.data, "-U", "admin", "-A", "trust", "-E", "UTF8",
-                  "--locale=C", "--no-sync")
+                  "--locale=C", "--no-sync", *(["-X", os.path.join(self.folder, "wal")] if data else []))
         lines = ["listen_addresses = '127.0.0.1'", f"port = {self.port}", f"unix_socket_directories = '{self.inside(self.folder)}'", "password_encryption = 'scram-sha-256'",
                  "max_connections = 200", "log_min_messages = warning", *settings]
         if not durable:
@@ -146,6 +147,43 @@ class Postgres:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{text}: {got!r} and not {want!r}")
             time.sleep(0.02)
+
+
+class Standby(Postgres):
+    """A standby of @primary, which is stopped for a moment to copy its files."""
+
+    def __init__(self, primary):
+        self.folder = tempfile.mkdtemp(prefix="spoolwire-pg-", dir=PROGRAMS.root + tempfile.gettempdir())
+        self.data = os.path.join(self.folder, "data")
+        self.port, self.user, self.n, self.primary = free_port(), primary.user, 0, primary
+        primary.stop()
+        subprocess.run(["cp", "-a", primary.data, self.data], check=True, timeout=SECONDS)
+        primary.start()
+        os.chmod(self.folder, 0o755)
+        open(os.path.join(self.data, "standby.signal"), "w").close()
+        if self.user is not None:
+            shutil.chown(self.folder, self.user)
+            shutil.chown(os.path.join(self.data, "standby.signal"), self.user)
+        self.follow(True, reload=False)
+        self.start()
+        primary.wait_for("SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'", "1")
+
+    def follow(self, yes, reload=True):
+        """Gets the log of the primary from now on, or no longer."""
+        info = f"host=127.0.0.1 port={self.primary.port} user=admin" if yes else ""
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as f:
+            f.write(f"port = {self.port}\nunix_socket_directories = '{self.inside(self.folder)}'\nprimary_conninfo = '{info}'\n")
+        if reload:
+            self._run("pg_ctl", "reload", "-D", self.data)
+            self.primary.wait_for("SELECT count(*) FROM pg_stat_replication", "1" if yes else "0")
+
+    def promote(self):
+        self._run("pg_ctl", "promote", "-w", "-t", str(SECONDS), "-D", self.data)
+
+    def both(self, name):
+        """The URL of a database of whichever of the two is the primary."""
+        return (f"postgres://spoolwire@127.0.0.1:{self.primary.port},127.0.0.1:{self.port}/{name}"
+                "?target_session_attrs=read-write")
 
 
 # --- for suites that run on either store -------------------------------------------------

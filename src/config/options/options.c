@@ -71,6 +71,9 @@ static const struct option server_table[] = {
     { "store", OPTION_TEXT, 0, AT(store), NULL, 1, MAX_PATH, "URL",
       "The database, instead of `data`: `postgres://USER@HOST/DATABASE` without a password, "
       "`sqlite:FILE` or a path." },
+    { "store_read_url", OPTION_TEXT, 0, AT(store_read_url), NULL, 1, MAX_PATH, "URL",
+      "The same PostgreSQL database through a pooler (pgbouncer), which is used to read pages of old "
+      "events only; by default they are read through `store`." },
     { "advertise", OPTION_TEXT, 0, AT(advertise), NULL, 1, 200, "URL",
       "Where other gateways on the same PostgreSQL database reach this one, as "
       "`http://HOST:PORT`; by default where it listens." },

@@ -2,6 +2,9 @@
  *
  *     connect ─▶ settings ─▶ lock (writer) ─▶ schema ─▶ epoch (writer) ─▶ statements
  *
+ * A reader that goes through a pooler (`read_url`) has no settings, no lock and no prepared
+ * statements, because its session is shared.
+ *
  * Nothing depends on the defaults of the role or the database: settings for durability and
  * isolation are set in each session. */
 #include "store/postgres/postgres.h"
@@ -158,9 +161,9 @@ static int connect_anew(struct postgres_store *s, struct error *err)
 {
     int code = connection_open(s, err);
 
-    if (code == 0)
+    if (code == 0 && !s->is_pooled)
         code = pooler_check(s, err);
-    if (code == 0)
+    if (code == 0 && !s->is_pooled)
         code = set_up(s, err);
     if (code == 0 && s->role == STORE_WRITER)
         code = shard_lock(s, err);
@@ -168,8 +171,8 @@ static int connect_anew(struct postgres_store *s, struct error *err)
         code = schema_ready(s, err);
     if (code == 0 && s->role == STORE_WRITER && s->gateway[0] == '\0')
         code = shard_lock_rest(s, err);
-    if (code == 0 && s->role == STORE_WRITER)
-        code = shard_take(s, err);
+    if (code == 0)
+        code = s->role == STORE_WRITER ? shard_take(s, err) : shard_check_origin(s, err);
     if (code == 0 && (PQenterPipelineMode(s->conn) != 1 || statements_send(s) != 0))
         code = postgres_fault(s, NULL, err);
     return code == 0 ? settle(s, NULL, err) : code;

@@ -89,10 +89,21 @@ int send_named(struct postgres_params *p, const char *name, struct error *err)
     return 0;
 }
 
+/* A pooler before PostgreSQL may have the next statement run in another session. */
+static int send_unnamed(struct postgres_params *p, struct error *err)
+{
+    if (statement_send_unnamed(p, binary) != 1)
+        return postgres_fault(p->s, NULL, err);
+    p->s->n_unread++;
+    return 0;
+}
+
 int send_params(struct postgres_params *p, bool must, struct error *err)
 {
     char name[16];
 
+    if (p->s->is_pooled)
+        return send_unnamed(p, err);
     return send_named(p, statement_name(p->id, must, name), err);
 }
 

@@ -7,7 +7,12 @@
  * error again.  When the connection breaks, nothing of the transaction is stored, and the next
  * one reconnects.  If the commit itself was already sent, its outcome is unknown, and the
  * caller must wait: settle_commit() reconnects until it can check.  The fence has put the
- * turn's number into `turns` in the same transaction; if it is there, everything is stored. */
+ * turn's number into `turns` in the same transaction; if it is there, everything is stored.
+ * This also holds on a standby that was promoted meanwhile, where transaction ids are used
+ * again.
+ *
+ * The wait has a limit.  After it the outcome stays unknown (ERR_UNKNOWN), and so does what the
+ * jobs are: the store is given up, and everything is read anew by the next one. */
 #include "store/postgres/postgres.h"
 
 #include "base/clock.h"
@@ -18,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RETRY_MS = 200 };
+enum { RETRY_MS = 200, SETTLE_MS = 10000, HURRIED_MS = 2000 };
 
 #define ENTRY(name) STORE_ENTRY(postgres, name)
 static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
@@ -38,7 +43,8 @@ static const struct store_admin admin = { .check = postgres_check,
                                           .operation = postgres_operation,
                                           .shards = postgres_shards,
                                           .make_shards = postgres_make_shards,
-                                          .breadcrumb = postgres_breadcrumb };
+                                          .breadcrumb = postgres_breadcrumb,
+                                          .hurry = postgres_hurry };
 
 static int open_store(const char *place,
                       const struct store_options *options,
@@ -47,14 +53,16 @@ static int open_store(const char *place,
                       struct error *err)
 {
     struct postgres_store *s = calloc(1, sizeof(*s));
+    bool is_pooled = role == STORE_READER && options->read_url != NULL;
 
     (void)place; /* unused: libpq parses the whole URL */
-    if (s == NULL || (s->url = strdup(options->url)) == NULL) {
+    if (s == NULL || (s->url = strdup(is_pooled ? options->read_url : options->url)) == NULL) {
         free(s);
         return error_set(err, ERR_NOMEM, "out of memory");
     }
     s->base = (struct store){ .ops = &ops, .admin = &admin };
     s->role = role;
+    s->is_pooled = is_pooled;
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     chunks_init(&s->chunks);
@@ -120,6 +128,9 @@ int postgres_begin(struct store *store, struct error *err)
     struct postgres_store *s = postgres_of(store);
 
     assert(s->role != STORE_READER && !s->in_transaction);
+    if (s->is_fenced)
+        return error_set(err, ERR_IO,
+                         "what is known of the jobs in %s is old: they are read anew", s->name);
     int code = connection_ready(s, err);
     if (code == 0)
         code = send_plain(s, SQL_BEGIN, err);
@@ -170,13 +181,35 @@ static int find_turn(struct postgres_store *s,
     return code;
 }
 
+void postgres_hurry(struct store *s)
+{
+    atomic_store(&postgres_of(s)->is_hurried, true);
+}
+
+static int give_up(struct postgres_store *s, struct error *err)
+{
+    s->is_fenced = true;
+    connection_close(s);
+    return error_set(err, ERR_UNKNOWN,
+                     "PostgreSQL (%.60s) went away during a commit: it is not known whether "
+                     "this was stored; look, or repeat it under the same id",
+                     s->name);
+}
+
 /* The connection broke after the commit was sent.  Waits until PostgreSQL is back. */
 static int settle_commit(struct postgres_store *s, struct error *err)
 {
-    int64_t epoch = s->epoch, turn = s->turn + 1;
+    int64_t epoch = s->epoch, turn = s->turn + 1, since = clock_monotonic_ms();
     bool is_stored = false;
 
+    s->keys[STORE_JOB_KEYS] = (struct postgres_keys){ 0 };
     while (find_turn(s, epoch, turn, &is_stored, err) != 0) {
+        int64_t waited = clock_monotonic_ms() - since;
+
+        if (waited >= (atomic_load(&s->is_hurried) ? HURRIED_MS : SETTLE_MS)) {
+            s->role = STORE_WRITER;
+            return give_up(s, err);
+        }
         clock_sleep_ms(RETRY_MS);
         if (s->is_fenced) /* our last session has ended then, so the check needs no lock */
             s->role = STORE_BESIDE;

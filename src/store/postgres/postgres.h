@@ -80,6 +80,7 @@ struct postgres_store {
     char name[112]; /* for messages: database and host */
     enum store_role role;
     bool relaxed;             /* commits do not wait for the disk */
+    bool is_pooled;           /* through a pooler: nothing is kept in the session */
     unsigned busy_ms;         /* how long to wait for the lock of our own last session */
     char gateway[40];         /* the id of this gateway; "": none, it writes all shards */
     int64_t shard;            /* the one that it writes */
@@ -96,6 +97,8 @@ struct postgres_store {
     int64_t turn;                      /* the last stored turn of this epoch */
     char holder[40];       /* our name as the writer, set when it is opened; "": none yet */
     atomic_bool is_fenced; /* another gateway has taken the shard: we must not write any more */
+    atomic_bool is_hurried;
+    char origin[80]; /* which server and which history of it: shard.c; "": not known yet */
     struct postgres_keys {
         int64_t next, left;
     } keys[STORE_KEYS_MAX];      /* reserved and not given out */
@@ -124,6 +127,7 @@ POSTGRES_OP(operation)
 POSTGRES_OP(shards)
 POSTGRES_OP(make_shards)
 POSTGRES_OP(breadcrumb)
+POSTGRES_OP(hurry)
 #undef POSTGRES_OP
 
 /* --- admin.c ---------------------------------------------------------------------- */
@@ -161,6 +165,9 @@ int connection_exec(struct postgres_store *s,
 int shard_lock(struct postgres_store *s, struct error *err);
 /* Increments the epoch.  ERR_IO when another gateway has done that since. */
 int shard_take(struct postgres_store *s, struct error *err);
+/* Is PostgreSQL the same server as before, with all that it had?  ERR_IO for a writer.  Sets
+ * the era of the store. */
+int shard_check_origin(struct postgres_store *s, struct error *err);
 /* For a program that is no gateway: also takes the locks of all other shards; ERR_BUSY. */
 int shard_lock_rest(struct postgres_store *s, struct error *err);
 
@@ -198,6 +205,8 @@ struct postgres_params {
 int statements_send(struct postgres_store *s);
 /* The name of a statement, or of its variant that fails unless it changes a row. */
 const char *statement_name(enum postgres_statement id, bool must, char buffer[16]);
+/* Sends it without having prepared it; 1, or 0 as libpq does. */
+int statement_send_unnamed(struct postgres_params *p, const int *formats);
 
 void params_init(struct postgres_params *p, struct store *s, enum postgres_statement id);
 void params_text(struct postgres_params *p, struct str text);

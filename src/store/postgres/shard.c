@@ -9,6 +9,9 @@
  *                  ─▶ lock ─▶ the holder is still us: raise the epoch, go on
  *                             it is another: what we know of the jobs is old; refuse
  *
+ *                             PostgreSQL is another server, or an earlier state of it, as after
+ *                             a failover: the same
+ *
  * When we have the lock again, the transaction of the last session is committed or rolled back:
  * then `turns` shows the outcome of a commit whose answer was lost (postgres.c). */
 #include "store/postgres/postgres.h"
@@ -200,12 +203,57 @@ static int raise_epoch(struct postgres_store *s, int64_t *ret, struct error *err
     return code;
 }
 
+#define TIMELINE                                         \
+    "CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE " \
+    "left(pg_walfile_name(pg_current_wal_lsn()), 8) END"
+/* The server, and the branch of its history: a promoted standby begins a new one.  If commits
+ * do not wait for the disk, a restart may also have lost some. */
+#define ORIGIN                                              \
+    "SELECT system_identifier || '/' || " TIMELINE " FROM " \
+    "pg_control_system()"
+#define ORIGIN_RELAXED                                    \
+    "SELECT system_identifier || '/' || " TIMELINE " || " \
+    "'/' || extract(epoch FROM pg_postmaster_start_time()) FROM pg_control_system()"
+
+static uint64_t hash(const char *text)
+{
+    uint64_t n = 14695981039346656037u;
+
+    for (; *text != '\0'; text++) /* FNV-1a */
+        n = (n ^ (unsigned char)*text) * 1099511628211u;
+    return n;
+}
+
+int shard_check_origin(struct postgres_store *s, struct error *err)
+{
+    PGresult *r = NULL;
+    int code = connection_exec(s, s->relaxed ? ORIGIN_RELAXED : ORIGIN, &r, err);
+
+    if (code != 0)
+        return code;
+    const char *origin = PQgetvalue(r, 0, 0);
+    s->base.era = hash(origin);
+    if (s->origin[0] == '\0') {
+        (void)snprintf(s->origin, sizeof(s->origin), "%s", origin);
+    } else if (s->role == STORE_WRITER && strcmp(s->origin, origin) != 0) {
+        s->is_fenced = true;
+        code = error_set(err, ERR_IO,
+                         "PostgreSQL (%s) has failed over and may have lost something: the "
+                         "jobs are read anew",
+                         s->name);
+    }
+    PQclear(r);
+    return code;
+}
+
 int shard_take(struct postgres_store *s, struct error *err)
 {
     int64_t epoch = 0;
     char sql[320];
-    int code = raise_epoch(s, &epoch, err);
+    int code = shard_check_origin(s, err);
 
+    if (code == 0)
+        code = raise_epoch(s, &epoch, err);
     if (code != 0)
         return code;
     (void)snprintf(sql, sizeof(sql),

@@ -72,6 +72,18 @@ static int send_one(struct postgres_store *s, enum postgres_statement id, bool m
     return ok ? 0 : ERR_IO;
 }
 
+int statement_send_unnamed(struct postgres_params *p, const int *formats)
+{
+    struct buf sql LOCAL_BUF(SQL_MAX_BYTES);
+
+    if (!number_params(texts[p->id], &sql))
+        return 0;
+    buf_char(&sql, '\0');
+    return sql.error == 0 ? PQsendQueryParams(p->s->conn, sql.p, p->n, NULL, p->values,
+                                              p->lengths, formats, 1)
+                          : 0;
+}
+
 /* Is the variant that must change a row used, by write_row()? */
 static bool has_must(enum postgres_statement id)
 {
@@ -83,6 +95,8 @@ int statements_send(struct postgres_store *s)
     int n = s->role == STORE_READER ? SQL_FIRST_WRITING : SQL_STATEMENT_MAX;
     int code = 0;
 
+    if (s->is_pooled)
+        return 0;
     for (int i = 0; i < n && code == 0; i++) {
         code = send_one(s, (enum postgres_statement)i, false);
         if (code == 0 && s->role == STORE_WRITER && has_must((enum postgres_statement)i))

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-from gateway import PULL, Server
+from gateway import PULL, STORY, Server, Worker, at_once, until
 from harness import PROGRAM, TESTS, case, check, contains, equal
 from postgres import free_port
 from server import PASSWORD, SECONDS, SERVER, Appending, driver, name_of, refuses
@@ -179,3 +179,53 @@ def a_pooler_that_shares_sessions_is_refused():
         through = SERVER.url(port=port, name=name_of(url))
         equal(driver("open", through), (0, "ok\n"))
         contains(doctor(through, want=0), "ok   sessions are not shared")
+
+
+@case
+def pages_are_read_through_a_pooler():
+    url = SERVER.url()
+    with pgbouncer("transaction") as port:
+        through = SERVER.url(port=port, name=name_of(url))
+        equal(driver("open", url)[0], 0)
+        with Server(start=False, agents={"pull": PULL}, top=f"store_read_url: {through}\nreaders: 3\n") as s:
+            s.data, s.data_flag = url, "--store"
+            s.start()
+            jobs = [finished(s) for _ in range(5)]
+            found = at_once(*(lambda i=i: [(f.id, f.data) for f in s.stream(i, "raw").rest().stored] for i in jobs * 4))
+            equal(found[:5] * 4, found)
+            check(all(len(f) > 3 for f in found), found)
+            with open(os.path.join(SERVER.folder, "bouncer-transaction", "log")) as f:
+                contains(f.read(), f"{name_of(url)}/spoolwire@127.0.0.1")
+            SERVER.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()",
+                       name_of(url))
+            until("pages are read again", lambda: len(s.stream(jobs[0], "raw").rest().stored) > 3)
+    refused = run("serve", "--data", "x.db", "--store-read-url", url, want=2)
+    contains(refused, "store_read_url is another way to the PostgreSQL database")
+
+
+def finished(s):
+    job = s.submit()
+    lease = Worker(s).lease()
+    lease.send(*STORY)
+    equal(lease.finish(), "succeeded")
+    return job
+
+
+# --- connections -------------------------------------------------------------------------
+
+
+@case
+def the_number_of_connections_does_not_depend_on_readers():
+    """5, as docs/postgresql.md says: to write, to be there, for tokens, and 2 readers."""
+    url = SERVER.url()
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'spoolwire%'"
+    with contextlib.ExitStack() as stack:
+        for n in (1, 2):
+            s = stack.enter_context(Server(start=False, agents={"pull": PULL}))
+            s.data, s.data_flag = url, "--store"
+            s.start()
+            SERVER.wait_for(sessions, str(5 * n), name_of(url))
+        job = s.submit()
+        for _ in range(60):
+            stack.enter_context(s.stream(job)).until("it is open", lambda r: r.frames)
+        equal(SERVER.sql(sessions, name_of(url)), "10")

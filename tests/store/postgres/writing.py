@@ -1,12 +1,16 @@
 """The contract of every backend; one writer; what is cut off, fenced and restarted."""
 
+import contextlib
 import os
+import signal
 import subprocess
+import threading
 import time
 
 from cutting_proxy import CuttingProxy
+from gateway import PULL, STORY, Server, Worker, until
 from harness import case, cases, check, contains, equal
-from postgres import Postgres
+from postgres import Postgres, Standby, free_port
 from server import DRIVER, SECONDS, SERVER, TESTS, Appending, driver, name_of, refuses, stored
 
 
@@ -116,6 +120,48 @@ def a_commit_whose_answer_is_lost_is_settled(cut):
     equal(stored(url), a.acked())
 
 
+@case
+def a_commit_that_cannot_be_settled_is_not_waited_for_without_end():
+    url = SERVER.url()
+    with CuttingProxy(SERVER.port) as proxy:
+        with Appending(SERVER.url(port=proxy.port, name=name_of(url))) as a:
+            proxy.upstream = free_port()  # nobody answers any more
+            proxy.cut = "after"
+            a.wait(lambda: any("it is not known whether this was stored" in e for e in a.errors()), "the end of the wait")
+            proxy.upstream = SERVER.port
+            a.wait(lambda: any("they are read anew" in e for e in a.errors()), "more refusals")
+            acked = a.acked()
+    equal(stored(url), acked + 2, "the batch whose answer was lost, and none after it")
+
+
+def submit(s):
+    with contextlib.suppress(OSError):  # it ends without an answer
+        s.post("/v1/jobs", {"agent": "pull", "input": "x"})
+
+
+@cases(["a commit", "no commit"])
+def a_gateway_ends_in_time_while_postgresql_is_away(under_way):
+    url = SERVER.url()
+    with CuttingProxy(SERVER.port) as proxy, Server(start=False, agents={"pull": PULL}, top="shutdown_window: 1s\n") as s:
+        s.data, s.data_flag = SERVER.url(port=proxy.port, name=name_of(url)), "--store"
+        s.start()
+        s.submit()
+        lease = Worker(s).lease()
+        lease.send(*STORY[:2])
+        proxy.upstream = free_port()
+        if under_way == "a commit":
+            proxy.cut = "after"
+            threading.Thread(target=submit, args=[s], daemon=True).start()
+            until("the cut", lambda: proxy.n_cut > 0)
+        else:
+            proxy.drop()
+        begin = time.monotonic()
+        s.signal(signal.SIGTERM)
+        s.process.wait(SECONDS)
+        check(time.monotonic() - begin < 30, time.monotonic() - begin)
+        contains(s.err(), "going down" if under_way == "no commit" else "it is not known whether this was stored")
+
+
 @cases(["fast", "immediate"])
 def a_restart_of_postgresql_is_survived(mode):
     with Postgres(durable=True) as server:
@@ -127,6 +173,24 @@ def a_restart_of_postgresql_is_survived(mode):
                 server.start()
                 a.wait_acked(before + 20)
         equal(stored(url), a.acked())
+
+
+@case
+def a_promotion_settles_what_was_under_way():
+    """The standby has each commit before it is acknowledged; the one under way is there or not."""
+    with Postgres(durable=True) as server:
+        name = name_of(server.url())
+        with Standby(server) as standby:
+            server.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            server.sql("SELECT pg_reload_conf()")
+            server.wait_for("SELECT sync_state FROM pg_stat_replication", "sync")
+            with Appending(standby.both(name)) as a:
+                a.wait_acked(40)
+                server.stop("immediate")
+                standby.promote()
+                a.wait(lambda: any("failed over" in e or "read anew" in e for e in a.errors()), "the failover")
+                acked = a.acked()
+            equal(stored(standby.both(name)), acked)
 
 
 # --- round trips -------------------------------------------------------------------------

@@ -296,6 +296,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "k.pem",
         "d.db",
         NULL, /* store: the same thing as the one before */
+        NULL, /* store_read_url: goes with store only */
         "http://g.example:81",
         "relaxed",
         "3",
