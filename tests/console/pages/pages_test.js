@@ -282,6 +282,30 @@ const PAGES = ["/", "/runs/done", "/runs/asks", "/runs/broken", "/inbox", "/work
 const SIGNS = [["/", ".rows .run-row"], ["/runs/done", ".run-head-box .pill.is-succeeded"], ["/runs/asks", ".question"], ["/server", ".chart .figure"]];
 const SIZES = [[320, 700], [1280, 860], [3840, 2160]];
 
+test("the server's page lists the gateways that share its database", async () => {
+  const started_at = new Date(Date.now() - 90000).toISOString();
+  const gateways = [1, 2, 3].map((i) => ({ id: `gateway-${i}`, url: `http://10.0.0.${i}:8400`, version: "0.1.0", started_at, writes: i === 2, shards: [] }));
+  const table = (page) => page.getByRole("region", { name: "Table of gateways" });
+  await onPage("/server", {}, async (page) => {
+    await page.locator(".tiles").first().waitFor();
+    const answer = await page.evaluate(async () => (await fetch("/v1/gateways")).json());
+    assert.equal(await table(page).count(), answer.gateways.length > 0 ? 1 : 0); // none with SQLite
+  });
+  for (const colorScheme of ["light", "dark"]) {
+    await onPage("/", { colorScheme }, async (page) => {
+      await page.route("**/v1/gateways", (route) => route.fulfill({ json: { id: "gateway-3", writer: gateways[1].url, reachable: true, gateways } }));
+      await page.evaluate(() => (location.hash = "/server"));
+      await table(page).waitFor();
+      const rows = await table(page).locator("tbody tr").allTextContents();
+      assert.equal(rows.length, 3);
+      assert.match(rows[0], /10\.0\.0\.1:8400.*gateway-1.*0\.1\.0.*forwards.*1.*m/);
+      assert.match(rows[1], /10\.0\.0\.2:8400.*writes/);
+      assert.match(rows[2], /this one.*forwards/);
+      await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `gateways-${colorScheme}.png`), fullPage: true });
+    });
+  }
+});
+
 test("axe finds nothing serious, on any page, light and dark", async () => {
   const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
   for (const colorScheme of ["light", "dark"]) {

@@ -49,6 +49,14 @@ export interface Worker {
   seen_at: string;
 }
 
+export interface Gateway {
+  id: string;
+  url: string;
+  version: string;
+  started_at: string;
+  writes: boolean;
+}
+
 export interface Session {
   name: string | null;
   scope: string;
@@ -102,6 +110,8 @@ export const api = {
   jobs: (limit: number, after?: string) =>
     json<{ jobs: Job[]; next: string | null }>("GET", `/v1/jobs?limit=${limit}${after ? `&after=${after}` : ""}`),
   workers: () => json<{ workers: Worker[] }>("GET", "/v1/workers"),
+  // None if the database is not shared.
+  gateways: () => json<{ id: string | null; gateways: Gateway[] }>("GET", "/v1/gateways"),
   job: (id: string) => json<Job>("GET", jobPath(id)),
   submit: (body: JsonObject) => json<Job>("POST", "/v1/jobs", body),
   cancel: (id: string) => json<Job>("POST", jobPath(id, "/cancel")),

@@ -1,9 +1,9 @@
-// The server itself: small charts of what it says in /metrics.
+// The server itself: small charts of what it says in /metrics, and the gateways that share its database.
 
-import { api, Refused } from "../api";
+import { api, Refused, type Gateway } from "../api";
 import { chart } from "../chart";
 import { h, redraw, type Child } from "../dom";
-import { bytes, count, duration } from "../format";
+import { bytes, count, duration, plain } from "../format";
 import { parse, quantile, sum, type Metrics } from "../metrics";
 import { heading, notice, type Page } from "../page";
 
@@ -14,6 +14,8 @@ const TRANSPORTS = [["sse", "SSE"], ["websocket", "WebSocket"], ["ndjson", "JSON
 export class ServerPage implements Page {
   title = "Server";
   private readonly looks: { at: number; metrics: Metrics }[] = [];
+  private gateways: Gateway[] = [];
+  private own: string | null = null;
   private error = "";
   private readonly timer: number;
 
@@ -31,6 +33,7 @@ export class ServerPage implements Page {
     try {
       this.looks.push({ at: Date.now(), metrics: parse(await api.metrics()) });
       if (this.looks.length > KEPT) this.looks.shift();
+      ({ id: this.own, gateways: this.gateways } = await api.gateways());
       this.error = "";
     } catch (error) {
       this.error = error instanceof Refused && error.status === 403 ? "The numbers need a token with the scope metrics or admin." : (error as Error).message;
@@ -73,6 +76,23 @@ export class ServerPage implements Page {
         `${bytes(sum(m, "spoolwire_disk_free_bytes"))} free`));
   }
 
+  private gateway(g: Gateway): Child {
+    return h("tr", { key: g.id },
+      h("td", null, h("a", { href: g.url }, plain(g.url)), g.id === this.own && h("span", { class: "tag" }, "this one")),
+      h("td", null, h("code", null, plain(g.id))),
+      h("td", null, plain(g.version)),
+      h("td", null, g.writes ? "writes" : h("span", { class: "muted" }, "forwards")),
+      h("td", { class: "num" }, duration(Date.now() - Date.parse(g.started_at))));
+  }
+
+  private table(): Child {
+    return h("section", { "aria-label": "Gateways" },
+      h("h2", null, "Gateways"),
+      h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Table of gateways" }, h("table", { class: "grid" },
+        h("thead", null, h("tr", null, ["Address", "Id", "Version", "Jobs", "Up for"].map((name, i) => h("th", { key: name, scope: "col", class: i > 3 ? "num" : null }, name)))),
+        h("tbody", null, this.gateways.map((g) => this.gateway(g))))));
+  }
+
   view(): Child {
     const m = this.looks.at(-1)?.metrics;
     const version = m?.get("spoolwire_build_info")?.[0]?.labels.version;
@@ -80,6 +100,7 @@ export class ServerPage implements Page {
     return h("div", { class: "page" },
       heading("Server", version && `spoolwire ${version}, up for ${duration(Date.now() - (started ?? 0))}`, h("a", { href: "/metrics" }, "All metrics")),
       this.error !== "" && notice("error", this.error),
-      m && this.charts(m));
+      m && this.charts(m),
+      this.gateways.length > 0 && this.table());
   }
 }
