@@ -76,7 +76,7 @@ static const struct option server_table[] = {
       "events only; by default they are read through `store`." },
     { "advertise", OPTION_TEXT, 0, AT(advertise), NULL, 1, 200, "URL",
       "Where other gateways on the same PostgreSQL database reach this one, as "
-      "`http://HOST:PORT`; by default where it listens." },
+      "`http://HOST:PORT` or `https://HOST:PORT`; by default where it listens." },
     { "durability", OPTION_CHOICE, 0, AT(durability), "full", 0, 0, "full|relaxed",
       "`relaxed`: a power failure may lose the last moments; a crash of the server loses "
       "nothing either way." },
