@@ -94,6 +94,7 @@ struct owner {
     struct key key;
     size_t n_jobs, n_queued, n_running;
     struct queue held; /* jobs that must wait, because the owner has too many running */
+    int64_t tried;     /* when owners_try_again() has released them */
     size_t name_n;
     char name[];
 };
@@ -144,6 +145,7 @@ struct journal {
     int64_t heard_since;
     int64_t next_expire;
     int64_t next_thread; /* next check for expired threads */
+    int64_t next_owners; /* next owners_try_again() */
     bool turn_failed;
     bool settling;     /* the last turn: all changed rows are stored */
     bool stuck;        /* commits fail, and that was reported */
@@ -269,6 +271,11 @@ bool owner_has_room(const struct active_job *job);
 /* A job of the owner no longer runs: held jobs that may begin now move to their agents'
  * queues. */
 void owner_release(struct owner *o); /* may be NULL */
+/* The owner's open jobs in other shards, if this turn has read them; else none. */
+struct owner_counts owner_others(const struct journal *j, struct str name);
+/* Of several shards: now and then, held jobs are tried again, since jobs of other shards may
+ * have ended. */
+void owners_try_again(struct journal *j);
 /* At the end of a turn, stored or not: announces these jobs to workers. */
 void owners_tell(struct journal *j);
 

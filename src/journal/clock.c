@@ -72,6 +72,7 @@ static void move_memory(struct journal *j, int64_t by)
     move(&j->heard_since, by);
     move(&j->next_expire, by);
     move(&j->next_thread, by);
+    move(&j->next_owners, by);
     move(&j->failed_at, by);
     j->offset += by;
     j->now += by;

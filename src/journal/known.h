@@ -36,7 +36,8 @@ enum known_kind {
     KNOWN_VALUES,      /* struct known_text, by the run's key */
     KNOWN_ITEM,        /* struct known_item */
     KNOWN_ASSISTANT,   /* struct known_assistant */
-    KNOWN_ASSISTANT_VERSION
+    KNOWN_ASSISTANT_VERSION,
+    KNOWN_OWNER /* struct owner_counts: of other shards */
 };
 
 struct known_job {

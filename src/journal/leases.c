@@ -218,7 +218,8 @@ bool journal_lease(struct journal *j, struct journal_request *req)
     if (give(j, req))
         return false;
     refuse(req, ERR_NOT_FOUND, "no job is waiting");
-    if (req->work.wait_ms <= 0) /* one of several shards is asked for all that it has */
+    /* One of several shards is asked for all that it has; it may have to read more first. */
+    if (req->work.wait_ms <= 0 && !(j->opt.n_shards > 1 && j->is_late))
         return j->opt.n_shards > 1 && req->work.takes_calls && journal_take(j, req);
     req->work.deadline = j->now + req->work.wait_ms;
     if (waiting_add(j, req) == 0)

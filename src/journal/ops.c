@@ -85,7 +85,7 @@ bool journal_is_visible(const struct journal_request *req, const struct job_row 
 
 bool journal_is_elsewhere(const struct journal *j, struct journal_request *req, int64_t shard)
 {
-    if (shard == j->opt.shard)
+    if (j->opt.n_shards < 2 || shard == j->opt.shard)
         return false;
     req->shard = shard;
     refuse(req, ERR_ELSEWHERE, "shard %lld has it", (long long)shard);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TRY_EVERY_MS = 500 }; /* whether jobs in other shards have ended */
+
 static struct owner *find(const struct journal *j, struct str name)
 {
     struct owner *o =
@@ -60,10 +62,21 @@ void owner_leave(struct active_job *job)
     free(o);
 }
 
+struct owner_counts owner_others(const struct journal *j, struct str name)
+{
+    const struct owner_counts *others =
+        j->opt.n_shards > 1 ? table_get(&j->known.rows, known_text_key(j, KNOWN_OWNER, name))
+                            : NULL;
+
+    return others != NULL ? *others : (struct owner_counts){ 0 };
+}
+
 bool owner_has_room(const struct active_job *job)
 {
     return job->owner == NULL || job->row.max_running <= 0 ||
-           job->owner->n_running < (uint64_t)job->row.max_running;
+           job->owner->n_running +
+                   (uint64_t)owner_others(job->journal, job->row.owner).running <
+               (uint64_t)job->row.max_running;
 }
 
 void owner_release(struct owner *o)
@@ -75,6 +88,21 @@ void owner_release(struct owner *o)
         active_job_enqueue(job); /* or is held again, after the others */
         if (job->next != NULL && !job->held)
             job->journal->queues[job->agent - job->journal->opt.agents].has_news = true;
+    }
+}
+
+void owners_try_again(struct journal *j)
+{
+    if (j->opt.n_shards < 2 || j->now < j->next_owners)
+        return;
+    j->next_owners = j->now + TRY_EVERY_MS;
+    for (size_t i = 0; i < j->n_all; i++) {
+        struct owner *o = j->all[i]->held ? j->all[i]->owner : NULL;
+
+        if (o != NULL && o->tried != j->now) {
+            o->tried = j->now;
+            owner_release(o);
+        }
     }
 }
 

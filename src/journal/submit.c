@@ -83,7 +83,9 @@ static void refuse_number(struct journal_request *req,
 static bool has_too_many(const struct journal *j, struct journal_request *req)
 {
     const struct owner *o = owner_find(j, req->submit.owner);
-    uint64_t n_jobs = o != NULL ? o->n_jobs : 0, n_queued = o != NULL ? o->n_queued : 0, n = 0;
+    struct owner_counts others = owner_others(j, req->submit.owner);
+    uint64_t n_jobs = (o != NULL ? o->n_jobs : 0) + (uint64_t)others.jobs;
+    uint64_t n_queued = (o != NULL ? o->n_queued : 0) + (uint64_t)others.queued, n = 0;
 
     for (const struct journal_request *r = req; r != NULL; r = r->submit.more)
         n++;

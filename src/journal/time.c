@@ -121,6 +121,7 @@ bool journal_look_at_time(struct journal *j)
         for (size_t i = 0; i < j->n_all; i++) /* jobs are only removed at the end of the turn */
             look_once(j, j->all[i]);
     }
+    owners_try_again(j);
     threads_expire(j);
     return is_time;
 }

@@ -87,6 +87,13 @@ void want_run(struct journal *j, int64_t job)
                    (struct store_want){ .kind = WANT_RUN, .key = job });
 }
 
+void want_owner(struct journal *j, struct str owner)
+{
+    if (j->opt.n_shards > 1 && !str_absent(owner))
+        (void)want_new(j, known_text_key(j, KNOWN_OWNER, owner), sizeof(struct owner_counts),
+                       (struct store_want){ .kind = WANT_OWNER, .text = owner });
+}
+
 void want_questions(struct journal *j, int64_t job)
 {
     (void)want_new(j, known_key(KNOWN_QUESTIONS, job), sizeof(struct known_questions),
@@ -323,6 +330,9 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
         return keep_job(j, w->place, found->job);
     case WANT_RUN:
         return keep_run(j, w->place, found->run);
+    case WANT_OWNER:
+        *(struct owner_counts *)w->place = *found->owner;
+        return 0;
     case WANT_QUESTIONS:
         return known_add_question(j, w->place, found->question);
     case WANT_RECORDS:

@@ -22,6 +22,8 @@ static void want_order(const struct active_job *job)
     struct journal *j = job->journal;
 
     (void)want_job(j, job->row.id); /* its input */
+    if (job->row.max_running > 0)
+        want_owner(j, job->row.owner);
     if (job->row.thread != 0)
         want_run(j, job->row.key);
     if (job->row.resumed != 0)
@@ -391,6 +393,8 @@ static void of_submit(struct journal *j, const struct journal_request *first)
 {
     for (const struct journal_request *req = first; req != NULL; req = req->submit.more) {
         want_key(j, STORE_JOB_KEYS);
+        if (req->submit.max_jobs > 0 || req->submit.max_queued > 0)
+            want_owner(j, req->submit.owner);
         if (req->submit.idempotency_key.p != NULL)
             want_first_submit(j, req->submit.idempotency_key);
         if (!req->submit.is_new_id && active_job_find(j, req->submit.id) == NULL)

@@ -190,6 +190,8 @@ static int read_one(struct prefetch *r)
         return store_assistant(r->store, r->want->text, on_assistant, r, r->err);
     case WANT_ASSISTANT_VERSION:
         return store_assistants(r->store, r->want->text, on_assistant, r, r->err);
+    case WANT_OWNER:
+        return 0; /* there are no other shards */
     }
     return ERR_TYPE; /* not reached: all kinds are handled */
 }

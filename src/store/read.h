@@ -27,8 +27,16 @@ enum store_want_kind {
     WANT_VALUES_BEFORE,
     WANT_STATE, /* text: the thread's id → stored: its newest state, of the root namespace */
     WANT_ITEM,  /* item: owner, ns and key; key: the time → item */
-    WANT_ASSISTANT,        /* text: its id → assistant: the current version */
-    WANT_ASSISTANT_VERSION /* text: its id, number: the version, 0: the newest → assistant */
+    WANT_ASSISTANT,         /* text: its id → assistant: the current version */
+    WANT_ASSISTANT_VERSION, /* text: its id, number: the version, 0: the newest → assistant */
+    /* text: an owner → owner: its open jobs in other shards.  Nobody else reads these until the
+     * transaction ends. */
+    WANT_OWNER
+};
+
+/* Open jobs of an owner. */
+struct owner_counts {
+    int64_t jobs, queued, running;
 };
 
 struct store_want {
@@ -47,6 +55,7 @@ struct store_found {
     const struct question_row *question;
     const struct item_row *item;
     const struct assistant_row *assistant;
+    const struct owner_counts *owner;
     uint64_t seq;
     struct str stored;
 };

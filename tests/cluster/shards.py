@@ -1,6 +1,7 @@
 """A database with four shards: nobody has to know."""
 
-from gateway import Worker, at_once
+from callers import Caller, cli
+from gateway import Lease, Worker, at_once
 from gateways import check, cluster, database, equal, new_url, until, verify
 from harness import case
 
@@ -68,3 +69,30 @@ def an_idempotency_key_is_one_of_the_whole_database():
     with cluster(2, shards=SHARDS) as (a, b):
         made = at_once(*[lambda g=g: g.post("/v1/jobs", {"agent": "pull", "input": {}}, headers={"Idempotency-Key": "k"}) for g in (a, b, a, b)])
         equal(len({r.json["job_id"] for r in made}), 1)
+
+
+def make_token(url, *flags):
+    return cli("token", "create", "--store", url, *flags)[0].strip().splitlines()[-1]
+
+
+@case
+def the_limit_of_an_owner_is_exact():
+    url, limit = new_url(SHARDS), 3
+    admin = make_token(url, "--scope", "admin")
+    owner = make_token(url, "--scope", "client", "--max-running", str(limit), "--max-jobs", "12")
+    with cluster(2, url=url) as gateways:
+        own, all_of = ([Caller(g, t) for g in gateways] for t in (owner, admin))
+        spread(all_of)
+        for i in range(12):
+            own[i % 2].submit(job_id=f"job-{i}")
+        equal(own[0].post("/v1/jobs", {"agent": "pull", "input": "x", "job_id": "one-more"}).status, 429)
+        done = 0
+        while done < 12:
+            asked = at_once(*[lambda g=all_of[i % 2]: Worker(g).ask(wait=3) for i in range(6)])
+            leased = [Lease(Worker(all_of[0]), a.json) for a in asked if a.status == 200]
+            check(0 < len(leased) <= limit, [a.status for a in asked])
+            equal(len(all_of[1].get("/v1/jobs?state=running").json["jobs"]), len(leased))
+            for lease in leased:
+                lease.append({"event": "job.done", "data": {}})
+            done += len(leased)
+    verify(url)

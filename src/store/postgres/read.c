@@ -37,6 +37,8 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_JOB_BY_IDEMPOTENCY;
     case WANT_RUN:
         return SQL_RUN;
+    case WANT_OWNER:
+        return SQL_OTHERS;
     case WANT_QUESTIONS:
         return SQL_QUESTIONS;
     case WANT_RECORDS:
@@ -76,6 +78,8 @@ static void params_of(struct postgres_params *p, struct store *s, const struct s
         params_int(p, w->key);
     if (w->kind == WANT_ASSISTANT_VERSION)
         params_int(p, w->number);
+    if (w->kind == WANT_OWNER)
+        params_int(p, postgres_of(s)->shard);
     if (w->kind == WANT_RECORDS) {
         params_int(p, 0);
         params_int(p, PAGE_ROWS);
@@ -115,6 +119,7 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     struct question_row question;
     struct item_row item;
     struct assistant_row assistant;
+    struct owner_counts owner;
 
     switch (r->want->kind) {
     case WANT_JOB:
@@ -148,6 +153,11 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
         assistant = assistant_row_at(rows, i);
         (void)tell(r, &(struct store_found){ .assistant = &assistant });
         return;
+    case WANT_OWNER:
+        owner = (struct owner_counts){ cell_int(rows, i, 0), cell_int(rows, i, 1),
+                                       cell_int(rows, i, 2) };
+        (void)tell(r, &(struct store_found){ .owner = &owner });
+        return;
     case WANT_RECORDS:
     case WANT_THREADS_EXPIRED:
     case WANT_VALUES_BEFORE:
@@ -168,6 +178,22 @@ static int give(struct wants_reading *r, const PGresult *rows)
 
 /* --- sending the wants ------------------------------------------------------------ */
 
+static int order(struct str a, struct str b)
+{
+    int differ = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
+
+    return differ != 0 ? differ : a.n < b.n ? -1 : a.n > b.n;
+}
+
+static size_t count_owners(const struct store_want *wants, size_t n)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found += wants[i].kind == WANT_OWNER; /* each is wanted once */
+    return found;
+}
+
 static size_t count(const struct store_want *wants, size_t n)
 {
     size_t found = 0;
@@ -175,6 +201,37 @@ static size_t count(const struct store_want *wants, size_t n)
     for (size_t i = 0; i < n; i++)
         found += statement_of(wants[i].kind) != SQL_STATEMENT_MAX;
     return found;
+}
+
+/* The next owner after @last, in the order of their names; absent: none. */
+static struct str next_owner(const struct store_want *wants, size_t n, struct str last)
+{
+    struct str next = STR_NONE;
+
+    for (size_t i = 0; i < n; i++)
+        if (wants[i].kind == WANT_OWNER &&
+            (str_absent(last) || order(last, wants[i].text) < 0) &&
+            (str_absent(next) || order(wants[i].text, next) < 0))
+            next = wants[i].text;
+    return next;
+}
+
+/* In one order everywhere, so that two shards never wait for each other. */
+static int lock_owners(struct store *s,
+                       const struct store_want *wants,
+                       size_t n,
+                       struct error *err)
+{
+    struct postgres_params p;
+    int code = 0;
+
+    for (struct str o = next_owner(wants, n, STR_NONE); !str_absent(o) && code == 0;
+         o = next_owner(wants, n, o)) {
+        params_init(&p, s, SQL_OWNER_LOCK);
+        params_text(&p, o);
+        code = reading_send(&p, err);
+    }
+    return code;
 }
 
 static int ask(struct store *s,
@@ -186,6 +243,9 @@ static int ask(struct store *s,
 {
     struct postgres_params p;
     int code = reading_begin(postgres_of(s), err);
+
+    if (code == 0)
+        code = lock_owners(s, wants, n, err);
 
     for (size_t i = 0; i < n && code == 0; i++)
         if (statement_of(wants[i].kind) != SQL_STATEMENT_MAX) {
@@ -203,7 +263,7 @@ int postgres_read(struct store *s,
                   struct error *err)
 {
     struct wants_reading r = { .s = s, .cb = cb, .arg = arg, .err = err };
-    size_t n_results = count(wants, n), next = 0;
+    size_t next = count_owners(wants, n), n_results = next + count(wants, n);
     PGresult **results = calloc(n_results + 1, sizeof(PGresult *));
 
     if (results == NULL)

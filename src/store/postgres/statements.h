@@ -184,6 +184,11 @@
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
     X(OPERATION, "SELECT answer FROM operations WHERE id = ?")                         \
     X(SHARDS, "SELECT count(*) FROM shards")                                           \
+    X(OWNER_LOCK, "SELECT pg_advisory_xact_lock(hashtextextended('spoolwire:' || current_schema() " \
+      "|| encode(?::bytea, 'hex'), 0))")                                               \
+    X(OTHERS, "SELECT count(*), count(*) FILTER (WHERE state = 'queued'), "            \
+      "count(*) FILTER (WHERE state = 'running') FROM jobs "                           \
+      "WHERE owner = ? AND shard <> ? AND " SQL_IS_OPEN)                               \
     X(SECRET, "SELECT value FROM secrets WHERE name = ?")                              \
     /* A job's row may be newer than the stored time. */                               \
     X(TIME_NOTED, "SELECT greatest((SELECT max(at) FROM clock WHERE id = ?1), "        \

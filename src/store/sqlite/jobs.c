@@ -22,6 +22,7 @@ static void read_row(sqlite3_stmt *stmt, struct job_row *row)
     row->producer_seq = sqlite3_column_int64(stmt, 4);
     row->crashed = sqlite3_column_int64(stmt, 5); /* NULL is 0, here and in the next */
     row->set_aside = sqlite3_column_int64(stmt, 6);
+    row->shard = 0;
 #define READ_TEXT(column) row->column = column_text(stmt, n++);
 #define READ_INT(column)  row->column = sqlite3_column_int64(stmt, n++);
     JOB_FIXED(READ_TEXT, READ_INT)
