@@ -318,6 +318,16 @@ static void turn_failed(struct journal *j, struct journal_request *list)
     end_touched(j, active_job_reload);
 }
 
+/* What a turn that was not stored has left in it. */
+static void forget_answer(struct journal_request *req)
+{
+    req->row = NULL;
+    if (req->op == JOURNAL_APPEND)
+        req->append.taken = (struct events_taken){ 0 };
+    if (req->op == JOURNAL_FEED)
+        req->feed.taken = (struct events_taken){ 0 };
+}
+
 /* Another gateway has taken the jobs over: it does what was not stored here.  Gives what is to
  * be answered. */
 static struct journal_request *forward_lost(struct journal *j, struct journal_request *list)
@@ -329,6 +339,7 @@ static struct journal_request *forward_lost(struct journal *j, struct journal_re
     while (list != NULL) { /* it has the last one first */
         struct journal_request *next = list->next;
 
+        forget_answer(list);
         list->next = in_order;
         in_order = list;
         list = next;
