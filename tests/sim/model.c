@@ -476,6 +476,8 @@ static void check_due(struct sim *s, const struct truth *t)
         lease = t->leased_until; /* granted, and not in its row yet */
     if (lease < server->heard_at + t->agent->lease_ms)
         lease = server->heard_at + t->agent->lease_ms;
+    if (lease < server->late_at + t->agent->lease_ms)
+        lease = server->late_at + t->agent->lease_ms;
     if (t->state == JOB_RUNNING && lease < seen)
         sim_fail(s, "%s: its lease has run out %" PRId64 " ms ago", id_of(t), s->now - lease);
     if (s->p.n_gateways > 0)

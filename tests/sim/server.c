@@ -280,6 +280,8 @@ static void one_turn(struct sim *s)
     server_end_turns(s);
     if (worked)
         server->last_turn = began;
+    if (server->is_late)
+        server->late_at = s->now;
     if (worked && !committed) {
         server->n_failed_turns++;
         server->failed_at = s->now;

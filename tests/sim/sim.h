@@ -125,6 +125,7 @@ struct server {
     bool is_frozen, is_in_turn, is_leaving;
     bool is_closing; /* its journal makes its last turns */
     bool is_late;    /* it was frozen in this turn */
+    int64_t late_at; /* the last such turn: what it has renewed is not known */
 };
 
 /* A gateway from its start to its end, as the database knows it. */
