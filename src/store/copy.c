@@ -99,7 +99,8 @@ static int compare(struct store *to, const struct table_sum *sums, struct error 
         if (code == 0 && (sum.n != sums[i].n || sum.hash != sums[i].hash))
             code = error_set(err, ERR_IO,
                              "the table %s of the copy differs from the original (%zu rows and "
-                             "%zu): do not use the copy, and make another one",
+                             "%zu): nothing was stored; is there a trigger or a rule in the "
+                             "target?",
                              tables[i].name, sum.n, sums[i].n);
     }
     return code;
@@ -187,10 +188,10 @@ int store_copy(struct store *from,
     if (code != 0)
         return code;
     code = copy_tables(from, to, sums, cb, arg, err);
-    if (code != 0) {
-        store_rollback(to);
-        return code;
-    }
-    code = store_commit(to, err);
-    return code == 0 ? compare(to, sums, err) : code;
+    if (code == 0)
+        code = compare(to, sums, err);
+    if (code == 0)
+        return store_commit(to, err);
+    store_rollback(to);
+    return code;
 }

@@ -1,8 +1,9 @@
 /* Copies a database to another one, of any backend: every table as rows of cells.
  *
  * Rows keep their keys, ids and secrets, so everything that clients and workers hold (cursors,
- * leases, tokens, idempotency keys) stays valid.  The target is written in one transaction:
- * after an interrupted copy it is still empty. */
+ * leases, tokens, idempotency keys) stays valid.  The target is written in one transaction,
+ * which also compares it with the original: after a copy that was interrupted or differs it is
+ * still empty. */
 #ifndef STORE_COPY_H
 #define STORE_COPY_H
 
@@ -30,7 +31,7 @@ bool store_column_next(const char **rest, struct str *ret_name, enum cell_type *
 
 typedef int (*store_row_cb)(void *arg, const struct store_cell *cells, size_t n);
 /* Returns all rows, until the callback returns non-zero; texts are valid until it returns.  The
- * store must be the writer, outside of a transaction. */
+ * store must be the writer; inside of a transaction its own rows are among them. */
 MUST_CHECK int store_dump(struct store *s,
                           const struct store_table *table,
                           store_row_cb cb,
@@ -54,7 +55,7 @@ MUST_CHECK int store_skip_keys(struct store *s,
                                struct error *err);
 
 typedef void (*store_copied_cb)(void *arg, const char *table, size_t n_rows);
-/* Copies all of @from, and then compares both row by row.  Both are open as writer, so no
+/* Copies all of @from, and compares both row by row before it commits.  Both are open as writer, so no
  * server uses them.  ERR_REFUSED when @to is not empty. */
 MUST_CHECK int store_copy(struct store *from,
                           struct store *to,

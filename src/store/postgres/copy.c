@@ -89,8 +89,8 @@ int postgres_dump(struct store *store,
 {
     struct postgres_store *s = postgres_of(store);
     struct buf sql LOCAL_BUF(SQL_BYTES);
-    bool more = true;
-    int code = postgres_begin(store, err);
+    bool more = true, is_inside = s->in_transaction;
+    int code = is_inside ? 0 : postgres_begin(store, err);
 
     if (code != 0)
         return code;
@@ -99,7 +99,10 @@ int postgres_dump(struct store *store,
                           : error_set(err, ERR_NOMEM, "out of memory");
     while (code == 0 && more)
         code = give_page(s, table, cb, arg, &more, err);
-    postgres_rollback(store);
+    if (!is_inside)
+        postgres_rollback(store);
+    else if (code == 0)
+        code = run_text(s, "CLOSE copied", NULL, err);
     return code;
 }
 

@@ -152,8 +152,9 @@ def a_copy_that_differs_is_told(how):
     SERVER.sql(f"CREATE FUNCTION tamper() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE saved bytea; BEGIN {body} END $$;"
                f"CREATE TRIGGER tamper {when} INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION tamper()", name_of(target))
     differs = "leavings" if when == "AFTER" else table
-    contains(copy(source, target, want=3), f"the table {differs} of the copy differs from the original", "do not use the copy")
-    contains(copy(source, target, want=3), "the target is not empty")
+    contains(copy(source, target, want=3), f"the table {differs} of the copy differs from the original", "nothing was stored")
+    SERVER.sql(f"DROP TRIGGER tamper ON {table}", name_of(target))
+    check(copy(source, target)["jobs"] > 0, "the target is as empty as before")
 
 
 @case
@@ -169,3 +170,6 @@ def a_copy_to_sqlite_that_differs_is_told():
         db.execute("DELETE FROM token_changes")
         db.execute("CREATE TRIGGER tamper AFTER INSERT ON inputs BEGIN UPDATE inputs SET input = input || ' ' WHERE job = NEW.job; END")
     contains(copy(source, target, want=3), "the table inputs of the copy differs from the original")
+    with contextlib.closing(sqlite3.connect(target)) as db, db:
+        db.execute("DROP TRIGGER tamper")
+    check(copy(source, target)["jobs"] > 0, "the target is as empty as before")
