@@ -166,19 +166,21 @@ static int gather_chunks(struct driver *d, struct store_batch *b, size_t n)
 
 static int turn(struct driver *d, size_t n)
 {
-    struct store_want *wants = calloc(n, sizeof(*wants));
+    struct store_want *wants = calloc(2 * n, sizeof(*wants));
     struct store_batch batch;
     struct error err = { 0 };
     size_t found = 0;
 
     store_batch_init(&batch);
-    for (size_t i = 0; wants != NULL && i < n; i++)
-        wants[i] = (struct store_want){ .kind = WANT_JOB, .text = str_of(ids[0]) };
+    for (size_t i = 0; wants != NULL && i < n; i++) {
+        wants[2 * i] = (struct store_want){ .kind = WANT_JOB, .text = str_of(ids[0]) };
+        wants[2 * i + 1] = (struct store_want){ .kind = WANT_VALUES_BEFORE, .number = 1 };
+    }
     int code = wants == NULL ? ERR_NOMEM : start(d, &err);
     if (code == 0)
         code = store_begin(d->store, &err);
     if (code == 0)
-        code = store_read(d->store, wants, n, on_found, &found, &err);
+        code = store_read(d->store, wants, 2 * n, on_found, &found, &err);
     if (code == 0)
         code = gather_chunks(d, &batch, n);
     if (code == 0)

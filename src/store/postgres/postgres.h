@@ -292,6 +292,9 @@ void chunks_init(struct postgres_chunks *c);
 void chunks_done(struct postgres_chunks *c);
 /* Sends the gathered chunks. */
 int chunks_send(struct postgres_store *s, struct error *err);
+/* Cuts a chunk that ends with @last so that it begins with @seq; false: it does not contain it.
+ */
+bool chunk_cut(struct str *chunk, uint64_t last, uint64_t seq);
 /* The chunk with record @seq, cut so that it begins with it, in *@ret, kept as in row_get();
  * the seq of its last record in *@ret_last.  ERR_NOT_FOUND without a message. */
 int chunk_from(struct store *s,

@@ -57,8 +57,9 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_ASSISTANT;
     case WANT_ASSISTANT_VERSION:
         return SQL_ASSISTANT_VERSION;
+    case WANT_VALUES_BEFORE:
+        return SQL_VALUES_BEFORE;
     case WANT_THREADS_EXPIRED: /* needs two steps: the threads, then the jobs of each */
-    case WANT_VALUES_BEFORE:   /* needs two steps: a job, then its record */
         break;
     }
     return SQL_STATEMENT_MAX;
@@ -76,7 +77,7 @@ static void params_of(struct postgres_params *p, struct store *s, const struct s
         params_text(p, w->text);
     else
         params_int(p, w->key);
-    if (w->kind == WANT_ASSISTANT_VERSION)
+    if (w->kind == WANT_ASSISTANT_VERSION || w->kind == WANT_VALUES_BEFORE)
         params_int(p, w->number);
     if (w->kind == WANT_OWNER)
         params_int(p, postgres_of(s)->shard);
@@ -109,6 +110,20 @@ static int give_records(struct wants_reading *r, const PGresult *rows)
         code = postgres_records(r->s, r->want->key, before, SIZE_MAX, SIZE_MAX, on_record, r,
                                 r->err);
     return code;
+}
+
+/* The values may have been deleted. */
+static void give_values(struct wants_reading *r, const PGresult *rows, int i)
+{
+    int n = PQnfields(rows);
+    struct str chunk = cell_text(rows, i, n - 1), stored = STR_NONE;
+    uint64_t last = (uint64_t)cell_int(rows, i, n - 2);
+    struct job_row job = { 0 };
+
+    job_row_at(rows, i, &job);
+    if (!str_absent(chunk) && chunk_cut(&chunk, last, (uint64_t)job.values_seq))
+        stored = chunk_take(&chunk);
+    (void)tell(r, &(struct store_found){ .job = &job, .stored = stored });
 }
 
 static void give_row(struct wants_reading *r, const PGresult *rows, int i)
@@ -158,9 +173,11 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
                                        cell_int(rows, i, 2) };
         (void)tell(r, &(struct store_found){ .owner = &owner });
         return;
+    case WANT_VALUES_BEFORE:
+        give_values(r, rows, i);
+        return;
     case WANT_RECORDS:
     case WANT_THREADS_EXPIRED:
-    case WANT_VALUES_BEFORE:
         return; /* read separately */
     }
 }

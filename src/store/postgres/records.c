@@ -181,6 +181,16 @@ int postgres_records(struct store *s,
     return code;
 }
 
+bool chunk_cut(struct str *chunk, uint64_t last, uint64_t seq)
+{
+    uint64_t n = chunk_count(*chunk);
+    uint64_t wanted = last - seq + 1;
+
+    for (; n > wanted; n--)
+        (void)chunk_take(chunk);
+    return n == wanted;
+}
+
 int chunk_from(struct store *s,
                int64_t key,
                uint64_t seq,
@@ -200,13 +210,10 @@ int chunk_from(struct store *s,
     if (PQntuples(r) == 0)
         return ERR_NOT_FOUND;
     struct str chunk = cell_text(r, 0, 1);
-    uint64_t n = chunk_count(chunk);
-    uint64_t wanted = (uint64_t)cell_int(r, 0, 0) - seq + 1;
-    for (; n > wanted; n--)
-        (void)chunk_take(&chunk);
+    bool has = chunk_cut(&chunk, (uint64_t)cell_int(r, 0, 0), seq);
     *ret = chunk;
     *ret_last = cell_int(r, 0, 0);
-    return n == wanted ? 0 : ERR_NOT_FOUND;
+    return has ? 0 : ERR_NOT_FOUND;
 }
 
 int postgres_record(struct store *s,

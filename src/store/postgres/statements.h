@@ -113,6 +113,12 @@
       "WHERE j.thread = ? AND j.thread > 0 ORDER BY j.ordinal DESC")                   \
     X(THREAD_JOBS_BY_ID, SQL_SELECT_JOBS "WHERE j.thread = (SELECT key FROM threads WHERE id = ?) " \
       "AND j.thread > 0 ORDER BY j.ordinal DESC")                                      \
+    /* Parameters: the thread, and a run's ordinal.  The last two columns: the chunk with the values. */ \
+    X(VALUES_BEFORE, "SELECT x.*, c.last, c.stored FROM (" SQL_SELECT_JOBS              \
+      "WHERE j.thread = ?1 AND j.thread > 0 AND j.ordinal < ?2 AND j.values_seq > 0 "   \
+      "AND j.outcome IS DISTINCT FROM 'rollback' ORDER BY j.ordinal DESC LIMIT 1) x "   \
+      "LEFT JOIN LATERAL (SELECT last, stored FROM " SQL_ALL_RECORDS " WHERE job = x.key " \
+      "AND x.values_seq >= x.first_seq AND last >= x.values_seq ORDER BY last LIMIT 1) c ON true") \
     X(RECORDS, "SELECT last, stored FROM " SQL_ALL_RECORDS " WHERE job = ? AND last > ? ORDER BY last LIMIT ?") \
     X(COUNTS, "SELECT count(*), coalesce(sum(seq - first_seq + 1), 0)::int8, "         \
       "(SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class "     \
