@@ -238,6 +238,9 @@ bool api_read_body(struct http_request *req,
                    struct str body,
                    struct json *ret);
 
+/* The counts of the journal; of several shards their sum, in *@sum. */
+const struct journal_counts *api_counts(const struct app *app, struct journal_counts *sum);
+
 /* --- handlers -------------------------------------------------------------------- */
 
 /* The asynchronous job API */

@@ -47,6 +47,8 @@ const char *error_name(int code)
         return "another gateway does it";
     case ERR_UNKNOWN:
         return "it is not known whether it was done";
+    case ERR_CONFLICT:
+        return "in conflict with another transaction";
     default:
         return "unknown error";
     }

@@ -18,7 +18,8 @@ enum {
     ERR_LIMIT,     /* too many at the same time: may work later */
     ERR_MOVED,     /* another gateway does it */
     ERR_ELSEWHERE, /* another shard has it */
-    ERR_UNKNOWN    /* it was done, or it was not: the answer is lost */
+    ERR_UNKNOWN,   /* it was done, or it was not: the answer is lost */
+    ERR_CONFLICT   /* another transaction was in the way: the same may work now */
 };
 
 struct error {

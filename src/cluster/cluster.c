@@ -12,6 +12,7 @@
 #include "cluster/member.h"
 #include "cluster/shard_router.h"
 #include "cluster/standby.h"
+#include "journal/counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,6 +355,14 @@ void cluster_look(struct cluster *c, struct cluster_state *ret)
         ret->waiting += counts->waiting;
         ret->connected += counts->connected;
     }
+}
+
+void cluster_counts(const struct cluster *c, struct journal_counts *ret)
+{
+    journal_counts_init(ret);
+    for (int64_t i = 0; i < c->n_shards; i++)
+        if (c->journals[i] != NULL)
+            journal_counts_add(ret, journal_counts(c->journals[i]));
 }
 
 void cluster_put_gateways(struct cluster *c, struct buf *b)

@@ -91,6 +91,8 @@ struct cluster_state {
     uint64_t forwarded, refused, waiting, connected; /* see link_counts() */
 };
 void cluster_look(struct cluster *c, struct cluster_state *ret);
+/* From any thread: the counts of all shards, as far as this gateway has written them. */
+void cluster_counts(const struct cluster *c, struct journal_counts *ret);
 /* From any thread: {"id", "writer", "reachable", "gateways": [{"id", "url", …}]}, for people.
  */
 void cluster_put_gateways(struct cluster *c, struct buf *b);

@@ -54,6 +54,14 @@ static int join_workers(struct shards_call *f)
     return 0;
 }
 
+static void add_count(struct count_request *all, const struct count_request *part)
+{
+    all->n_waiting += part->n_waiting;
+    all->n_running += part->n_running;
+    if (part->oldest_ms > all->oldest_ms)
+        all->oldest_ms = part->oldest_ms;
+}
+
 static void join(struct shards_call *f)
 {
     struct journal_request *req = f->whole;
@@ -66,7 +74,7 @@ static void join(struct shards_call *f)
     if (req->code == 0 && req->op == JOURNAL_WORKERS)
         req->code = join_workers(f);
     for (size_t i = 0; i < f->n && req->op == JOURNAL_COUNT; i++)
-        req->count.n_waiting += f->parts[i].count.n_waiting;
+        add_count(&req->count, &f->parts[i].count);
     for (size_t i = 0; i < f->n; i++)
         journal_request_done(&f->parts[i]);
     journal_request_answer(req);

@@ -147,9 +147,11 @@ struct journal {
     int64_t next_thread; /* next check for expired threads */
     int64_t next_owners; /* next owners_try_again() */
     bool turn_failed;
-    bool settling;     /* the last turn: all changed rows are stored */
-    bool stuck;        /* commits fail, and that was reported */
-    int64_t failed_at; /* time of the last failed turn */
+    bool settling;        /* the last turn: all changed rows are stored */
+    bool stuck;           /* commits fail, and that was reported */
+    int64_t failed_at;    /* time of the last failed turn */
+    unsigned n_conflicts; /* turns one after another that another transaction was in the way of
+                           */
     struct error failure;
     struct lease_link leases;        /* waiting lease requests, oldest first; see waiting.c */
     struct lease_link *agent_leases; /* the same, one ring per agent, same index */

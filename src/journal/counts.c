@@ -103,6 +103,67 @@ static uint64_t count_requests(struct journal_counts *counts,
     return batches;
 }
 
+/* The later one; 0: never. */
+static void take_later(struct counter *to, uint64_t from)
+{
+    if (from > counter_get(to))
+        counter_set(to, from);
+}
+
+static void add_all(struct counter *to, const struct counter *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        counter_add(&to[i], counter_get(&from[i]));
+}
+
+/* Counters that are sums. */
+static void add_sums(struct journal_counts *to, const struct journal_counts *from)
+{
+    add_all(&to->requests, &from->requests, 1);
+    add_all(&to->commits, &from->commits, 1);
+    add_all(&to->failed_commits, &from->failed_commits, 1);
+    add_all(&to->missing_rows, &from->missing_rows, 1);
+    add_all(&to->jobs, &from->jobs, 1);
+    add_all(&to->queued, &from->queued, 1);
+    add_all(&to->running, &from->running, 1);
+    add_all(&to->set_aside, &from->set_aside, 1);
+    add_all(&to->waiting_leases, &from->waiting_leases, 1);
+    add_all(to->records, from->records, REC_KIND_MAX);
+    add_all(&to->submitted, &from->submitted, 1);
+    add_all(&to->succeeded, &from->succeeded, 1);
+    add_all(&to->cancelled, &from->cancelled, 1);
+    add_all(to->failed, from->failed, FAILURE_MAX);
+    add_all(&to->retried, &from->retried, 1);
+    add_all(&to->given_up, &from->given_up, 1);
+    add_all(&to->repeated, &from->repeated, 1);
+    add_all(&to->fenced, &from->fenced, 1);
+    add_all(&to->bad_lines, &from->bad_lines, 1);
+    add_all(&to->not_stored, &from->not_stored, 1);
+    add_all(&to->expired, &from->expired, 1);
+}
+
+void journal_counts_add(struct journal_counts *to, const struct journal_counts *from)
+{
+    uint64_t oldest = counter_get(&from->oldest_queued_us);
+
+    add_sums(to, from);
+    take_later(&to->last_commit, counter_get(&from->last_commit));
+    take_later(&to->last_commit_us, counter_get(&from->last_commit_us));
+    take_later(&to->last_turn_us, counter_get(&from->last_turn_us));
+    take_later(&to->last_failure_us, counter_get(&from->last_failure_us));
+    take_later(&to->lost, counter_get(&from->lost));
+    take_later(&to->clock_steps, counter_get(&from->clock_steps)); /* all see the same clock */
+    if (oldest != 0 && (counter_get(&to->oldest_queued_us) == 0 ||
+                        oldest < counter_get(&to->oldest_queued_us)))
+        counter_set(&to->oldest_queued_us, oldest);
+    histogram_merge(&to->commit, &from->commit);
+    histogram_merge(&to->append, &from->append);
+    histogram_merge(&to->batch, &from->batch);
+    histogram_merge(&to->queue_wait, &from->queue_wait);
+    histogram_merge(&to->run, &from->run);
+    histogram_merge(&to->cancel, &from->cancel);
+}
+
 void journal_count_committed(struct journal *j, const struct journal_request *answered)
 {
     struct journal_counts *counts = &j->counts;

@@ -51,6 +51,9 @@ struct journal_counts {
     struct histogram cancel;     /* from the request to the end */
 };
 
+void journal_counts_init(struct journal_counts *counts);
+/* Adds those of another journal, which another thread may be writing. */
+void journal_counts_add(struct journal_counts *to, const struct journal_counts *from);
 /* "run_deadline" */
 const char *failure_name(enum failure failure);
 
@@ -65,7 +68,6 @@ struct tally {
     uint64_t retried, given_up, repeated;
 };
 
-void journal_counts_init(struct journal_counts *counts);
 /* The turn is committed; @answered are its requests. */
 void journal_count_committed(struct journal *j, const struct journal_request *answered);
 /* The turn failed. */

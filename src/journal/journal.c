@@ -24,9 +24,10 @@
 
 #include <stdlib.h>
 
-/* STUCK_MS: without a failure, until commits count as working again.  SETTLE_MS: how long the
+/* MAX_CONFLICTS: how often a turn is repeated.
+ * STUCK_MS: without a failure, until commits count as working again.  SETTLE_MS: how long the
  * last turns are tried again when the journal stops. */
-enum { STUCK_MS = 5000, SETTLE_MS = 3000 };
+enum { STUCK_MS = 5000, SETTLE_MS = 3000, MAX_CONFLICTS = 10 };
 
 /* --- life -------------------------------------------------------------------- */
 
@@ -304,16 +305,20 @@ static void tell_stuck(struct journal *j, bool failed)
 
 /* Nothing of the turn was stored, or it is not known: every request is answered ERR_BUSY, with
  * a text that says which. */
-static void turn_failed(struct journal *j, struct journal_request *list)
+static void turn_failed(struct journal *j, int err, struct journal_request *list)
 {
-    tell_stuck(j, true);
+    bool is_final = err != ERR_CONFLICT || j->n_conflicts + 1 >= MAX_CONFLICTS;
+
+    if (is_final)
+        tell_stuck(j, true);
     gather_drop_keys(j);
     for (struct journal_request *req = list; req != NULL; req = req->next) {
         /* A bad value stays refused; any other answer may depend on what was not stored. */
         if (req->code != ERR_TYPE)
             req->code = error_set(&req->why, ERR_BUSY, "%.200s", j->failure.text);
     }
-    journal_count_failed(j, list);
+    if (is_final)
+        journal_count_failed(j, list);
     runs_forget_rows(j);
     end_touched(j, active_job_reload);
 }
@@ -326,25 +331,54 @@ static void forget_answer(struct journal_request *req)
         req->append.taken = (struct events_taken){ 0 };
     if (req->op == JOURNAL_FEED)
         req->feed.taken = (struct events_taken){ 0 };
+    if (req->op == JOURNAL_COUNT)
+        req->count.n_waiting = req->count.n_running = 0;
 }
 
-/* Another gateway has taken the jobs over: it does what was not stored here.  Gives what is to
- * be answered. */
-static struct journal_request *forward_lost(struct journal *j, struct journal_request *list)
+static struct journal_request *reversed(struct journal_request *list)
 {
-    struct journal_request *in_order = NULL;
+    struct journal_request *ret = NULL;
 
-    if (j->opt.forward == NULL || list == NULL || !store_is_lost(j->opt.store))
-        return list;
-    while (list != NULL) { /* it has the last one first */
+    while (list != NULL) {
         struct journal_request *next = list->next;
 
-        forget_answer(list);
-        list->next = in_order;
-        in_order = list;
+        list->next = ret;
+        ret = list;
         list = next;
     }
-    j->opt.forward(j->opt.forward_arg, in_order);
+    return ret;
+}
+
+/* The next turn begins with these requests. */
+static void repeat(struct journal *j, struct journal_request *list)
+{
+    struct journal_request **end = &list;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = j->put_off;
+    j->put_off = list;
+    j->put_off_since_us = j->since_us;
+}
+
+/* The requests of a turn of which nothing is stored, in order: another gateway does them, if it
+ * has taken the jobs over; the next turn does them again, if another transaction was in the
+ * way.  Gives what is to be answered. */
+static struct journal_request *do_elsewhere(struct journal *j,
+                                            int err,
+                                            struct journal_request *list)
+{
+    bool is_lost = j->opt.forward != NULL && store_is_lost(j->opt.store);
+    bool is_repeated = err == ERR_CONFLICT && ++j->n_conflicts < MAX_CONFLICTS;
+
+    if (list == NULL || (!is_lost && !is_repeated))
+        return list;
+    for (struct journal_request *req = list; req != NULL; req = req->next)
+        forget_answer(req);
+    if (is_lost)
+        j->opt.forward(j->opt.forward_arg, list);
+    else
+        repeat(j, list);
     return NULL;
 }
 
@@ -454,8 +488,9 @@ bool journal_turn(struct journal *j)
     if (err != 0)
         j->turn_failed = true;
     struct journal_request *answered = list;
-    if (err == 0) {
-        answered = do_all(j, list);
+    bool is_done = err == 0;
+    if (is_done) {
+        answered = do_all(j, list); /* the last one first */
         bool is_look = journal_look_at_time(j);
         if (is_look)
             journal_look_at_leases(j, &answered);
@@ -467,10 +502,12 @@ bool journal_turn(struct journal *j)
     }
     wanted_end_turn(j);
     if (err != 0) {
-        turn_failed(j, answered);
+        answered = is_done ? reversed(answered) : answered;
+        turn_failed(j, err, answered);
         if (err != ERR_UNKNOWN) /* what may be stored must not be done again */
-            answered = forward_lost(j, answered);
+            answered = do_elsewhere(j, err, answered);
     } else {
+        j->n_conflicts = 0;
         tell_stuck(j, false);
         journal_count_committed(j, answered);
         publish(j);

@@ -55,8 +55,8 @@ MUST_CHECK int store_skip_keys(struct store *s,
                                struct error *err);
 
 typedef void (*store_copied_cb)(void *arg, const char *table, size_t n_rows);
-/* Copies all of @from, and compares both row by row before it commits.  Both are open as writer, so no
- * server uses them.  ERR_REFUSED when @to is not empty. */
+/* Copies all of @from, and compares both row by row before it commits.  Both are open as
+ * writer, so no server uses them.  ERR_REFUSED when @to is not empty. */
 MUST_CHECK int store_copy(struct store *from,
                           struct store *to,
                           store_copied_cb cb,

@@ -19,6 +19,14 @@ void api_gateways(struct http_request *req)
 }
 
 /* A gateway that does not write sends its requests to the journal here. */
+const struct journal_counts *api_counts(const struct app *app, struct journal_counts *sum)
+{
+    if (app->cluster == NULL)
+        return journal_counts(app->journal);
+    cluster_counts(app->cluster, sum);
+    return sum;
+}
+
 void api_cluster_journal(struct http_request *req)
 {
     struct app_loop *l = app_loop_of(req);

@@ -86,17 +86,19 @@ static void run_ready(struct thread_task *task, struct store *store)
 void api_readyz(struct http_request *req)
 {
     struct app *app = app_loop_of(req)->app;
+    struct journal_counts sum;
 
     if (atomic_load(&app->draining)) {
         http_respond(req, 503, "application/json", STR("{" JSON_LIT("status", "draining") "}"));
         return;
     }
-    if (counter_get(&journal_counts(app->journal)->lost) != 0) {
+    const struct journal_counts *counts = api_counts(app, &sum);
+    if (counter_get(&counts->lost) != 0) {
         http_respond(req, 503, "application/json",
                      STR("{" JSON_LIT("status", "failing") "," JSON_LIT("reason", LOST) "}"));
         return;
     }
-    if (counter_get(&journal_counts(app->journal)->set_aside) == 0) {
+    if (counter_get(&counts->set_aside) == 0) {
         struct buf out LOCAL_BUF(1024);
 
         json_begin(&out);
@@ -206,12 +208,13 @@ static enum health worse(enum health a, enum health b)
 
 static enum health put_own_or_other(struct buf *b, struct app *app)
 {
-    struct cluster_state state;
+    struct cluster_state state = { .written = 1 };
+    struct journal_counts sum;
 
-    if (app->cluster == NULL || journal_is_open(app->journal))
-        return put_journal(b, journal_counts(app->journal));
-    cluster_look(app->cluster, &state);
-    return put_other_journal(b, &state);
+    if (app->cluster != NULL)
+        cluster_look(app->cluster, &state);
+    return state.written != 0 ? put_journal(b, api_counts(app, &sum))
+                              : put_other_journal(b, &state);
 }
 
 static void run(struct thread_task *task, struct store *store)

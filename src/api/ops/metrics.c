@@ -476,7 +476,8 @@ static void run(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
     struct app *app = query->loop->app;
-    const struct journal_counts *counts = journal_counts(app->journal);
+    struct journal_counts sum;
+    const struct journal_counts *counts = api_counts(app, &sum);
     struct expose e = { .out = &query->out };
     char labels[LABELS];
 

@@ -96,8 +96,8 @@ int postgres_fault(struct postgres_store *s, const PGresult *result, struct erro
         return error_set(err, ERR_IO, "another gateway writes to %s now: nothing was stored",
                          s->name);
     if (is_class(state, "40"))
-        return error_set(err, ERR_BUSY, "PostgreSQL (%s) gave up a transaction: %.*s", s->name,
-                         first_line(message), message);
+        return error_set(err, ERR_CONFLICT, "PostgreSQL (%s) gave up a transaction: %.*s",
+                         s->name, first_line(message), message);
     if (is_class(state, "23") || is_class(state, "SW002"))
         return error_set(err, ERR_REFUSED, "PostgreSQL (%s) refuses a row: %.*s", s->name,
                          first_line(message), message);

@@ -8,7 +8,7 @@ import threading
 import time
 
 from cutting_proxy import CuttingProxy
-from gateway import PULL, STORY, Server, Worker, until
+from gateway import PULL, STORY, Server, Worker, token, until
 from harness import case, cases, check, contains, equal
 from postgres import Postgres, Standby, free_port
 from server import DRIVER, SECONDS, SERVER, TESTS, Appending, driver, name_of, refuses, stored
@@ -191,6 +191,39 @@ def a_promotion_settles_what_was_under_way():
                 a.wait(lambda: any("failed over" in e or "read anew" in e for e in a.errors()), "the failover")
                 acked = a.acked()
             equal(stored(standby.both(name)), acked)
+
+
+# --- other transactions in the way ---------------------------------------------------------
+
+# A trigger that gives the transaction up, every time but each third: sequences are not rolled back.
+GIVES_UP = """CREATE SEQUENCE tries;
+CREATE FUNCTION give_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF nextval('tries') % 3 <> 0 THEN RAISE EXCEPTION 'in the way' USING ERRCODE = '%s'; END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER give_up AFTER INSERT ON records FOR EACH STATEMENT EXECUTE FUNCTION give_up();
+GRANT USAGE ON SEQUENCE tries TO public"""
+
+
+@cases(["40P01", "40001"])
+def a_turn_that_postgresql_gives_up_is_done_again(state):
+    url = SERVER.url()
+    with Server(start=False, agents={"pull": PULL}) as s:
+        s.data, s.data_flag = url, "--store"
+        s.start()
+        schema = SERVER.sql("SELECT schemaname FROM pg_tables WHERE tablename = 'records'", name_of(url))
+        SERVER.sql(f"SET search_path TO {schema};" + GIVES_UP.replace("%s", state), name_of(url))
+        jobs = [s.submit() for _ in range(3)]
+        leases = [Worker(s).lease() for _ in jobs]
+        for _ in range(5):
+            for lease in leases:
+                lease.send(token("x"))
+        equal([lease.finish() for lease in leases], ["succeeded"] * 3)
+        for job in jobs:
+            equal([f.json["text"] for f in s.read(job, "raw") if f.json["kind"] == "llm.delta"], ["x"] * 5)
+        tries = int(SERVER.sql(f"SELECT last_value FROM {schema}.tries", name_of(url)))
+        check(tries > 20, tries)
+        check("in the way" not in s.err(), "nobody has to hear of it")
 
 
 # --- round trips -------------------------------------------------------------------------
