@@ -45,7 +45,8 @@ static void check_address(const struct server_config *c)
 
 static void check_options(const struct server_config *c)
 {
-    check(c->data != NULL && c->data[0] != '\0' && c->listen != NULL);
+    const char *database = server_config_database(c); /* `data` or `store` */
+    check(database != NULL && database[0] != '\0' && c->listen != NULL);
     check(c->durability == DURABILITY_FULL || c->durability == DURABILITY_RELAXED);
     check(c->auth >= AUTH_AUTO && c->auth <= AUTH_OFF);
     check(c->ticket_life_ms >= 1000 && c->session_life_ms >= 60000);
