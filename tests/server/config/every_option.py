@@ -20,7 +20,7 @@ def variable(option):
 # What does not go without another.
 NEEDS = {"tls_cert": ["--tls-key=x"], "tls_key": ["--tls-cert=x"],
          "redis_publish": ["--redis-url=redis://x"], "redis_subscribe": ["--redis-url=redis://x"],
-         "arq_queue": ["--redis-url=redis://x"]}
+         "arq_queue": ["--redis-url=redis://x"], "store_read_url": ["--store=postgres://u@h/d"]}
 
 
 def shown(option, *flags, **more):

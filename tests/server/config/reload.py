@@ -245,7 +245,7 @@ def told(option, of):
 
 # Flags of every test's server, which win; and some that go together.
 OTHERS = ("listen", "data", "store", "shutdown_window", "tls_cert", "tls_key", "redis_publish", "redis_subscribe",
-          "arq_queue")
+          "arq_queue", "store_read_url")
 
 
 @cases([o for o in SERVER if o["in_file"] and o["name"] not in OTHERS], name=lambda o: o["name"])

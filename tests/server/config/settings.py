@@ -54,7 +54,8 @@ def amount(kind, n):
 
 # Texts that are more than that.
 TEXTS = {"socket_mode": "0600", "redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id}",
-         "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1"}
+         "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1",
+         "store_read_url": "postgres://u@h/d"}
 
 
 # What agents with such an option need besides.
