@@ -49,7 +49,9 @@ class Gateway(Server):
         self.flags += ["--advertise", url]
 
     def freeze(self):
+        """The signal takes a moment until every thread has stopped."""
         self.signal(signal.SIGSTOP)
+        until("it stands still", lambda: is_still(self.process.pid))
 
     def thaw(self):
         self.signal(signal.SIGCONT)
@@ -57,6 +59,13 @@ class Gateway(Server):
     def is_writer(self):
         """It says so itself, once the jobs are recovered."""
         return self.get("/v1/gateways").json["writer"] == (self.advertised or self.url)
+
+
+def is_still(pid):
+    def state(task):
+        with open(f"/proc/{pid}/task/{task}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0]
+    return all(state(task) == "T" for task in os.listdir(f"/proc/{pid}/task"))
 
 
 @contextlib.contextmanager
