@@ -91,16 +91,7 @@ void hints_add(struct hints *h, const struct wakeup *wakeup)
 void hints_add_publication(struct hints *h, const struct publication *p)
 {
     struct wakeup w = { .kind = WAKEUP_JOB,
-                        .change = { .job = p->job,
-                                    .agent = p->agent,
-                                    .owner = p->owner,
-                                    .key = p->key,
-                                    .last_seq = p->last_seq,
-                                    .state = p->state,
-                                    .state_changed = p->state_changed,
-                                    .gone = p->gone,
-                                    .attempt = p->attempt,
-                                    .ts = p->ts },
+                        .change = change_of(p),
                         .is_cancelled = p->cancel_requested,
                         .is_paused = p->pause_requested };
     bool is_plain =

@@ -30,6 +30,21 @@ struct change {
     struct question_news question; /* id absent: it is about the job itself */
 };
 
+/* What @p says of the job itself, without its questions. */
+static inline struct change change_of(const struct publication *p)
+{
+    return (struct change){ .job = p->job,
+                            .agent = p->agent,
+                            .owner = p->owner,
+                            .key = p->key,
+                            .last_seq = p->last_seq,
+                            .state = p->state,
+                            .state_changed = p->state_changed,
+                            .gone = p->gone,
+                            .attempt = p->attempt,
+                            .ts = p->ts };
+}
+
 /* Available only in the process of the commit. */
 struct live_records {
     struct record *const *records; /* borrowed; the job's latest, without a gap */

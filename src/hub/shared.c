@@ -260,16 +260,7 @@ void hub_published(void *shared, const struct publication *pubs, size_t n)
 
     for (const struct publication *p = pubs; p < pubs + n; p++) {
         const struct live_records live = { p->records, p->n_records, p->since_us };
-        const struct change change = { .job = p->job,
-                                       .agent = p->agent,
-                                       .owner = p->owner,
-                                       .key = p->key,
-                                       .last_seq = p->last_seq,
-                                       .state = p->state,
-                                       .state_changed = p->state_changed,
-                                       .gone = p->gone,
-                                       .attempt = p->attempt,
-                                       .ts = p->ts };
+        const struct change change = change_of(p);
 
         for (const struct question_news *q = p->questions; q != NULL; q = q->next)
             publish_question(notifier, change, q);

@@ -364,9 +364,7 @@ static void repeat(struct journal *j, struct journal_request *list)
 /* The requests of a turn of which nothing is stored, in order: another gateway does them, if it
  * has taken the jobs over; the next turn does them again, if another transaction was in the
  * way.  Gives what is to be answered. */
-static struct journal_request *do_elsewhere(struct journal *j,
-                                            int err,
-                                            struct journal_request *list)
+static struct journal_request *retry(struct journal *j, int err, struct journal_request *list)
 {
     bool is_lost = j->opt.forward != NULL && store_is_lost(j->opt.store);
     bool is_repeated = err == ERR_CONFLICT && ++j->n_conflicts < MAX_CONFLICTS;
@@ -463,14 +461,9 @@ void journal_take_over(struct journal *j)
     store_take(j->opt.store);
 }
 
-bool journal_turn(struct journal *j)
+/* Clears what the last turn has left. */
+static void prepare(struct journal *j)
 {
-    assert_owner(&j->owner);
-    j->now = journal_time(j);
-    bool is_time = j->now >= next_time(j);
-    struct journal_request *list = take_requests(j);
-    if (list == NULL && !is_time)
-        return false;
     j->turn_failed = false;
     j->was_late = j->is_late;
     j->is_late = false;
@@ -484,28 +477,47 @@ bool journal_turn(struct journal *j)
     store_batch_clear(&j->batch); /* left by a failed turn */
     j->chunk.job = NULL;
     reload_stale(j);
-    int err = begin(j, list);
-    if (err != 0)
-        j->turn_failed = true;
+}
+
+/* Executes the requests, and what waits or is due, and commits.  Returns what is answered, the
+ * last one first. */
+static int execute(struct journal *j,
+                   struct journal_request *list,
+                   struct journal_request **answered)
+{
+    *answered = do_all(j, list);
+    bool is_look = journal_look_at_time(j);
+    if (is_look)
+        journal_look_at_leases(j, answered);
+    else
+        journal_serve_leases(j, answered);
+    beats_serve(j, is_look, answered);
+    breadcrumb_set(&j->opt.breadcrumb, 0);
+    return commit(j);
+}
+
+bool journal_turn(struct journal *j)
+{
+    assert_owner(&j->owner);
+    j->now = journal_time(j);
+    bool is_time = j->now >= next_time(j);
+    struct journal_request *list = take_requests(j);
+    if (list == NULL && !is_time)
+        return false;
+    prepare(j);
     struct journal_request *answered = list;
+    int err = begin(j, list);
     bool is_done = err == 0;
-    if (is_done) {
-        answered = do_all(j, list); /* the last one first */
-        bool is_look = journal_look_at_time(j);
-        if (is_look)
-            journal_look_at_leases(j, &answered);
-        else
-            journal_serve_leases(j, &answered);
-        beats_serve(j, is_look, &answered);
-        breadcrumb_set(&j->opt.breadcrumb, 0);
-        err = commit(j);
-    }
+    if (is_done)
+        err = execute(j, list, &answered);
+    else
+        j->turn_failed = true;
     wanted_end_turn(j);
     if (err != 0) {
         answered = is_done ? reversed(answered) : answered;
         turn_failed(j, err, answered);
         if (err != ERR_UNKNOWN) /* what may be stored must not be done again */
-            answered = do_elsewhere(j, err, answered);
+            answered = retry(j, err, answered);
     } else {
         j->n_conflicts = 0;
         tell_stuck(j, false);
