@@ -2,9 +2,30 @@
 #include "cli/commands.h"
 #include "cli/listing.h"
 
+/* The numbers, with commas. */
+static enum term_style put_shards(void *arg,
+                                  yyjson_val *item,
+                                  yyjson_val *value,
+                                  struct buf *text)
+{
+    size_t i, n;
+    yyjson_val *shard;
+
+    (void)arg;
+    (void)item;
+    yyjson_arr_foreach(value, i, n, shard)
+    {
+        if (i > 0)
+            buf_char(text, ',');
+        json_put_value(text, shard);
+    }
+    return STYLE_PLAIN;
+}
+
 static const struct column columns[] = {
     { "GATEWAY", "url", .style = STYLE_PLAIN },
     { "WRITES", "writes", .style = STYLE_PLAIN },
+    { "SHARDS", "shards", .put = put_shards },
     { "VERSION", "version", .style = STYLE_PLAIN },
     { "STARTED", "started_at", .style = STYLE_PLAIN },
     { "ID", "id", .style = STYLE_PLAIN },
@@ -45,8 +66,8 @@ static int run(const struct args *args)
 const struct command command_gateways = {
     .name = "gateways",
     .about = "list the gateways that share the database",
-    .story = "Lists the gateways that share the server's PostgreSQL database, and which one of "
-             "them writes.  With SQLite there are none.  With --json one a line.",
+    .story = "Lists the gateways that share the server's PostgreSQL database, and which of "
+             "them writes which shards.  With SQLite there are none.  With --json one a line.",
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .run = run,
 };

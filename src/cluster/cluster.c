@@ -164,7 +164,7 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     for (int64_t i = 1; code == 0 && i < c->n_shards; i++)
         code = make_standby(c, i, err);
     if (code == 0 && c->n_shards > 1)
-        code = shard_router_new(c->n_shards, &c->router, err);
+        code = shard_router_new(c->n_shards, str_of(c->id), &c->router, err);
     if (code != 0) {
         cluster_free(c);
         return code;

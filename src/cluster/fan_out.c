@@ -22,18 +22,6 @@ static void refuse_whole(struct journal_request *req, const char *why)
 
 /* --- answers ------------------------------------------------------------------------------ */
 
-static bool copy_worker(struct arena *mem, struct journal_worker *w)
-{
-    struct str *agents = arena_alloc(mem, (w->n_agents + 1) * sizeof(*agents));
-    bool ok = agents != NULL && arena_copy(mem, w->worker, &w->worker) &&
-              arena_copy(mem, w->job, &w->job);
-
-    for (size_t i = 0; ok && i < w->n_agents; i++)
-        ok = arena_copy(mem, w->agents[i], &agents[i]);
-    w->agents = agents;
-    return ok;
-}
-
 static int join_workers(struct shards_call *f)
 {
     struct workers_request *all = &f->whole->workers;
@@ -46,11 +34,10 @@ static int join_workers(struct shards_call *f)
         return ERR_NOMEM;
     all->n = 0;
     for (size_t i = 0; i < f->n; i++)
-        for (size_t k = 0; k < f->parts[i].workers.n; k++) {
-            all->list[all->n] = f->parts[i].workers.list[k];
-            if (!copy_worker(&f->whole->mem, &all->list[all->n++]))
+        for (size_t k = 0; k < f->parts[i].workers.n; k++)
+            if (!journal_worker_copy(&f->whole->mem, &f->parts[i].workers.list[k],
+                                     &all->list[all->n++]))
                 return ERR_NOMEM;
-        }
     return 0;
 }
 

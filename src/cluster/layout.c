@@ -191,6 +191,9 @@ LAYOUT(published, ROWS(FLOW_IN, marks, n_marks, mark));
 #define S struct gateways_request
 LAYOUT(gateways, ROWS(FLOW_IN, ids, n, text));
 #undef S
+#define S struct waiters_request
+LAYOUT(waiters, IN(gateway) ROWS(FLOW_IN, list, n, worker));
+#undef S
 /* clang-format on */
 
 static const struct layout *const ops[JOURNAL_OP_MAX] = {
@@ -226,6 +229,7 @@ static const struct layout *const ops[JOURNAL_OP_MAX] = {
     [JOURNAL_ASSISTANT_DELETE] = &assistant,
     [JOURNAL_MARK_PUBLISHED] = &published,
     [JOURNAL_GATEWAYS] = &gateways,
+    [JOURNAL_WAITERS] = &waiters,
 };
 
 const struct layout *layout_of_header(void)

@@ -11,7 +11,8 @@
 
 enum {
     TICK_MS = 100,
-    LOOK_MS = 1000 /* all the same, if no hint comes */
+    LOOK_MS = 1000,    /* all the same, if no hint comes */
+    MAX_WAITERS = 1000 /* in the list of workers */
 };
 
 struct seeker {
@@ -22,7 +23,7 @@ struct seeker {
     struct journal_router answers;
     struct seekers *home;
     struct journal_request *req;
-    int64_t deadline;
+    int64_t since, deadline;
     struct error failure; /* of the last round; code 0: none */
     atomic_size_t n_left; /* looks that are not answered */
     size_t n_found, n_asked;
@@ -39,6 +40,10 @@ struct seekers {
     struct seeker *first, *last; /* under lock, as the next */
     uint64_t n_passes;
     bool is_stopping;
+    struct str gateway;          /* borrowed: the id of this one */
+    struct journal_request told; /* WAITERS, to the first shard */
+    atomic_bool is_telling;
+    size_t n_told;
 };
 
 static void begin_round(struct seeker *s);
@@ -300,7 +305,8 @@ void seekers_add(struct seekers *all, struct journal_request *req)
     s->home = all;
     s->req = req;
     s->is_looking = true;
-    s->deadline = clock_steady_ms() + req->work.wait_ms;
+    s->since = clock_steady_ms();
+    s->deadline = s->since + req->work.wait_ms;
     (void)pthread_mutex_lock(&all->lock);
     s->prev = all->last;
     if (s->prev != NULL)
@@ -310,6 +316,56 @@ void seekers_add(struct seekers *all, struct journal_request *req)
     all->last = s;
     (void)pthread_mutex_unlock(&all->lock);
     begin_round(s);
+}
+
+/* --- the list of workers ------------------------------------------------------------------ */
+
+static bool add_waiter(struct arena *mem, const struct seeker *s, struct journal_worker *ret)
+{
+    const struct work_request *work = &s->req->work;
+    struct journal_worker w = { .worker = work->worker,
+                                .agents = work->agents,
+                                .n_agents = work->n_agents,
+                                .seen = clock_steady_ms() - s->since };
+
+    return journal_worker_copy(mem, &w, ret);
+}
+
+/* How many; under lock. */
+static size_t copy_waiters(struct seekers *all, struct journal_worker *list)
+{
+    size_t n = 0;
+
+    for (const struct seeker *s = all->first; s != NULL && n < MAX_WAITERS; s = s->next)
+        if (!s->req->withdrawn && add_waiter(&all->told.mem, s, &list[n]))
+            n++;
+    return n;
+}
+
+static void on_told(struct loop_call *call)
+{
+    struct seekers *all = call->owner;
+
+    atomic_store(&all->is_telling, false);
+}
+
+/* Once a second, the first shard is told who waits here; see journal/waiters.c. */
+static void tell_waiters(struct seekers *all)
+{
+    if (atomic_load(&all->is_telling) || (all->first == NULL && all->n_told == 0))
+        return;
+    struct journal_request *req = journal_request_begin(&all->told, JOURNAL_WAITERS);
+    struct journal_worker *list = arena_alloc(&req->mem, MAX_WAITERS * sizeof(*list));
+    if (list == NULL)
+        return;
+    (void)pthread_mutex_lock(&all->lock);
+    all->n_told = copy_waiters(all, list);
+    (void)pthread_mutex_unlock(&all->lock);
+    req->waiters = (struct waiters_request){ all->gateway, list, all->n_told };
+    atomic_store(&all->is_telling, true);
+    loop_call_start(&req->loop_call);
+    if (!shard_router_put(all->router, 0, req))
+        loop_call_answer(&req->loop_call);
 }
 
 /* --- time --------------------------------------------------------------------------------- */
@@ -352,6 +408,7 @@ static void *keep_time(void *arg)
             answer_none(s);
         if (clock_steady_ms() >= next) {
             look_for_all(all);
+            tell_waiters(all);
             next = clock_steady_ms() + LOOK_MS;
         }
     }
@@ -360,13 +417,15 @@ static void *keep_time(void *arg)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-int seekers_new(struct shard_router *router, struct seekers **ret)
+int seekers_new(struct shard_router *router, struct str gateway, struct seekers **ret)
 {
     struct seekers *all = calloc(1, sizeof(*all));
 
     if (all == NULL)
         return ERR_NOMEM;
     all->router = router;
+    all->gateway = gateway;
+    journal_request_init(&all->told, NULL, all, on_told);
     (void)pthread_mutex_init(&all->lock, NULL); /* cannot fail on Linux */
     clock_cond_init(&all->news);
     *ret = all;
@@ -397,6 +456,7 @@ void seekers_stop(struct seekers *all)
 
 void seekers_free(struct seekers *all)
 {
+    journal_request_done(&all->told);
     (void)pthread_cond_destroy(&all->news);
     (void)pthread_mutex_destroy(&all->lock);
     free(all);

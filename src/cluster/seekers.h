@@ -19,7 +19,10 @@
 struct shard_router;
 struct seekers;
 
-MUST_CHECK int seekers_new(struct shard_router *router, struct seekers **ret);
+/* @gateway: the id of this one; borrowed. */
+MUST_CHECK int seekers_new(struct shard_router *router,
+                           struct str gateway,
+                           struct seekers **ret);
 MUST_CHECK int seekers_start(struct seekers *all, struct error *err);
 /* Answers those that wait; nothing is posted from now on. */
 void seekers_stop(struct seekers *all);

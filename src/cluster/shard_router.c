@@ -145,6 +145,7 @@ static const enum route routes[JOURNAL_OP_MAX] = {
     [JOURNAL_MARK_PUBLISHED] = ROUTE_FIRST, /* any: it writes rows, whoever has them in memory
                                              */
     [JOURNAL_GATEWAYS] = ROUTE_FIRST,       /* not posted here: cluster/member.c */
+    [JOURNAL_WAITERS] = ROUTE_FIRST,        /* nor this: cluster/seekers.c */
     [JOURNAL_SETTINGS] = ROUTE_ALL,
 };
 
@@ -262,11 +263,14 @@ void shard_router_queued(struct shard_router *r, struct str agent)
 
 /* --- life --------------------------------------------------------------------------------- */
 
-int shard_router_new(int64_t n_shards, struct shard_router **ret, struct error *err)
+int shard_router_new(int64_t n_shards,
+                     struct str gateway,
+                     struct shard_router **ret,
+                     struct error *err)
 {
     struct shard_router *r = calloc(1, sizeof(*r));
 
-    if (r == NULL || seekers_new(r, &r->seekers) != 0) {
+    if (r == NULL || seekers_new(r, gateway, &r->seekers) != 0) {
         free(r);
         return error_set(err, ERR_NOMEM, "out of memory");
     }

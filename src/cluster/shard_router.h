@@ -23,7 +23,11 @@
 
 struct shard_router;
 
-MUST_CHECK int shard_router_new(int64_t n_shards, struct shard_router **ret, struct error *err);
+/* @gateway: the id of this one; borrowed. */
+MUST_CHECK int shard_router_new(int64_t n_shards,
+                                struct str gateway,
+                                struct shard_router **ret,
+                                struct error *err);
 /* After shard_router_stop(), when all journals and links are gone. */
 void shard_router_free(struct shard_router *r);
 /* Before anything is posted: the journal of a shard; borrowed. */

@@ -159,8 +159,9 @@ struct journal {
     struct journal_request *calls;  /* waiting calls, oldest first */
     struct journal_request *takers; /* requests that take calls; answered with the turn */
     size_t n_calls;
-    struct call_cache kept;  /* cached answers to calls */
-    struct active_job **all; /* every active job, for the checks of time */
+    struct call_cache kept;          /* cached answers to calls */
+    struct gateway_waiters *waiters; /* owned; see waiters.c */
+    struct active_job **all;         /* every active job, for the checks of time */
     size_t n_all, cap_all;
     struct arena mem; /* of this turn */
     struct buf gone;  /* ids of final jobs that this turn has deleted, NUL-terminated */
@@ -537,6 +538,14 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered);
 /* --- workers.c --------------------------------------------------------------- */
 
 void journal_workers(struct journal *j, struct journal_request *req);
+
+/* --- waiters.c --------------------------------------------------------------- */
+
+void journal_waiters(struct journal *j, struct journal_request *req);
+/* Adds those who wait at gateways to the list of workers, up to @max in all.  False: out of
+ * memory. */
+bool waiters_put(struct journal *j, struct journal_request *req, size_t max);
+void waiters_forget(struct journal *j);
 
 /* --- clock.c ----------------------------------------------------------------- */
 

@@ -95,6 +95,7 @@ void journal_free(struct journal *j)
     table_done(&j->owners);
     table_done(&j->threads);
     call_cache_clear(&j->kept);
+    waiters_forget(j);
     intake_free(j->intake);
     agent_free(j->fallback);
     store_batch_done(&j->batch);

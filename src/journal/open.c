@@ -69,6 +69,7 @@ void journal_forget(struct journal *j)
     j->touched = NULL; /* the next run of a thread was, when the one before it was removed */
     j->opt.events = events;
     call_cache_clear(&j->kept);
+    waiters_forget(j);
     known_clear(&j->known);
     wanted_clear(&j->wanted);
     store_batch_clear(&j->batch);

@@ -56,6 +56,7 @@ static bool happens_once(const struct journal_request *req)
     case JOURNAL_ITEM_TOUCH:
     case JOURNAL_MARK_PUBLISHED:
     case JOURNAL_GATEWAYS:
+    case JOURNAL_WAITERS:
     case JOURNAL_SETTINGS:
     case JOURNAL_OP_MAX:
         break;

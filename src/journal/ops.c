@@ -300,6 +300,7 @@ static const struct op ops[JOURNAL_OP_MAX] = {
 
     [JOURNAL_MARK_PUBLISHED] = { .run = mark_published },
     [JOURNAL_GATEWAYS] = { .run = journal_gateways, .is_silent = true },
+    [JOURNAL_WAITERS] = { .run = journal_waiters, .is_silent = true },
     [JOURNAL_SETTINGS] = { .run = journal_set_settings, .is_silent = true },
 };
 

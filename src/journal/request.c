@@ -18,6 +18,24 @@ void journal_request_done(struct journal_request *req)
     arena_done(&req->mem);
 }
 
+bool journal_worker_copy(struct arena *mem,
+                         const struct journal_worker *w,
+                         struct journal_worker *ret)
+{
+    struct str *agents = arena_alloc(mem, (w->n_agents + 1) * sizeof(*agents));
+    bool ok = agents != NULL && arena_copy(mem, w->worker, &ret->worker) &&
+              arena_copy(mem, w->job, &ret->job);
+
+    for (size_t i = 0; ok && i < w->n_agents; i++)
+        ok = arena_copy(mem, w->agents[i], &agents[i]);
+    ret->agents = agents;
+    ret->n_agents = w->n_agents;
+    ret->attempt = w->attempt;
+    ret->lease_until = w->lease_until;
+    ret->seen = w->seen;
+    return ok;
+}
+
 struct journal_request *journal_request_begin(struct journal_request *req, enum journal_op op)
 {
     assert(!req->loop_call.is_pending);

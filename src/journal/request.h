@@ -82,6 +82,7 @@ enum journal_op {
 
     JOURNAL_MARK_PUBLISHED, /* published: how far jobs are published to Redis */
     JOURNAL_GATEWAYS,       /* gateways: processes of all others have lost their leases */
+    JOURNAL_WAITERS,        /* waiters: who waits for a job of any shard at a gateway */
     JOURNAL_SETTINGS,       /* settings: replaces the current ones */
     JOURNAL_OP_MAX
 };
@@ -236,12 +237,17 @@ struct count_request {
 /* A worker that has a job, or waits for one. */
 struct journal_worker {
     struct str worker; /* absent: it has no name */
-    struct str *agents;
+    const struct str *agents;
     size_t n_agents;
     struct str job; /* absent: it waits for one */
     int64_t attempt, lease_until;
     int64_t seen; /* its last sign of life */
 };
+
+/* Copies it with its texts.  False: out of memory. */
+MUST_CHECK bool journal_worker_copy(struct arena *mem,
+                                    const struct journal_worker *w,
+                                    struct journal_worker *ret);
 
 struct workers_request {
     struct journal_worker *list; /* out */
@@ -340,6 +346,13 @@ struct gateways_request {
     size_t n;
 };
 
+/* Lease requests that wait at a gateway, since a job may come from any shard. */
+struct waiters_request {
+    struct str gateway;                /* in: its id */
+    const struct journal_worker *list; /* in: worker, agents; `seen`: so many ms ago */
+    size_t n;
+};
+
 /* --- the request --------------------------------------------------------------- */
 
 struct journal_request {
@@ -398,6 +411,7 @@ struct journal_request {
         struct assistant_request assistant;
         struct publish_request published;
         struct gateways_request gateways;
+        struct waiters_request waiters;
         const struct journal_settings *settings; /* borrowed, with all that it points to, as
                                                     long as the journal */
     };

@@ -1,4 +1,5 @@
-/* The list of workers: holders of leases, and waiting lease requests. */
+/* The list of workers: holders of leases, and waiting lease requests; those that wait at the
+ * gateways are in waiters.c. */
 #include "journal/active_job.h"
 
 #include "base/error.h"
@@ -13,26 +14,28 @@ static bool put_holder(const struct active_job *job,
     const struct job_row *row = &job->row;
     int64_t lease_ms = job->agent != NULL ? job->agent->lease_ms : 0;
 
-    w->attempt = row->attempt;
-    w->lease_until = row->lease_until;
-    w->seen = row->lease_until - lease_ms; /* every sign of life restarts the lease */
-    w->n_agents = 1;
-    w->agents = arena_alloc(mem, sizeof(*w->agents));
-    return w->agents != NULL && arena_copy(mem, row->agent, &w->agents[0]) &&
-           arena_copy(mem, row->worker, &w->worker) && arena_copy(mem, row->id, &w->job);
+    struct journal_worker holder = { .worker = row->worker,
+                                     .agents = &row->agent,
+                                     .n_agents = 1,
+                                     .job = row->id,
+                                     .attempt = row->attempt,
+                                     .lease_until = row->lease_until,
+                                     /* every sign of life restarts the lease */
+                                     .seen = row->lease_until - lease_ms };
+
+    return journal_worker_copy(mem, &holder, w);
 }
 
 static bool put_waiting(const struct journal_request *lease,
                         struct arena *mem,
                         struct journal_worker *w)
 {
-    w->seen = lease->work.deadline - lease->work.wait_ms;
-    w->n_agents = lease->work.n_agents;
-    w->agents = arena_alloc(mem, lease->work.n_agents * sizeof(*w->agents));
-    bool ok = w->agents != NULL && arena_copy(mem, lease->work.worker, &w->worker);
-    for (size_t i = 0; ok && i < lease->work.n_agents; i++)
-        ok = arena_copy(mem, lease->work.agents[i], &w->agents[i]);
-    return ok;
+    struct journal_worker waiting = { .worker = lease->work.worker,
+                                      .agents = lease->work.agents,
+                                      .n_agents = lease->work.n_agents,
+                                      .seen = lease->work.deadline - lease->work.wait_ms };
+
+    return journal_worker_copy(mem, &waiting, w);
 }
 
 static bool put_all(struct journal *j, struct journal_request *req)
@@ -55,6 +58,8 @@ static bool put_all(struct journal *j, struct journal_request *req)
         if (!lease->withdrawn)
             ok = put_waiting(lease, mem, &req->workers.list[n++]);
     req->workers.n = n;
+    if (ok && (req->job_scope == NULL || req->job_scope->all))
+        ok = waiters_put(j, req, MAX_WORKERS);
     return ok;
 }
 

@@ -179,7 +179,7 @@ def a_job_that_kills_two_writers_is_set_aside_by_the_third():
             leases[job].send(*OPENING)
         third = crash(gateways, leases["bad"])
         until("it writes", third.is_writer)
-        contains(third.job("bad")["set_aside"], "crashed twice")
+        contains(until("it is set aside", lambda: third.job("bad")["set_aside"]), "crashed twice")
         for lease in leases.values():
             lease.worker.server = third
         refused = leases["bad"].try_append(token("harmless"), seq=leases["bad"].seq + 1)

@@ -4,7 +4,7 @@ import json
 import time
 
 from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
-from gateways import AGENTS, Gateway, check, cluster, database, equal, new_url, os, texts, until, verify, writer_of
+from gateways import AGENTS, SHARDS, Gateway, check, cluster, database, equal, new_url, os, texts, until, verify, writer_of
 from harness import case, contains, spoolwire
 
 
@@ -112,6 +112,10 @@ def readers_of_aiq_are_told_where_their_events_come_from():
             equal(modes(stream), ["polling"], "of a job that has ended")
 
 
+def shards_of(gateway):
+    return sorted(n for x in gateway.get("/v1/gateways").json["gateways"] for n in x["shards"])
+
+
 @case
 def the_gateways_are_listed():
     with cluster() as gateways:
@@ -120,11 +124,32 @@ def the_gateways_are_listed():
             until("all are listed", lambda: len(g.get("/v1/gateways").json["gateways"]) == 3)
             listed = g.get("/v1/gateways").json
             equal({x["url"] for x in listed["gateways"]}, {x.url for x in gateways})
-            equal([x["url"] for x in listed["gateways"] if x["writes"]], [writer.url])
+            check(writer.url in [x["url"] for x in listed["gateways"] if x["writes"] and 0 in x["shards"]], listed)
+            until("each shard has one writer", lambda: shards_of(g) == list(range(SHARDS)))
         done = spoolwire("gateways", "--url", gateways[2].url)
         equal(done.code, 0, done.err)
+        rows = done.out.decode().splitlines()
+        equal(rows[0].split()[:3], ["GATEWAY", "WRITES", "SHARDS"])
+        written = [n for row in rows[1:] if row.split()[1] == "true" for n in row.split()[2].split(",")]
+        equal(sorted(written), [str(n) for n in range(SHARDS)])
         for g in gateways:
             check(g.url.encode() in done.out, done.out)
+
+
+@case
+def workers_are_listed_wherever_they_wait():
+    with cluster() as gateways:
+        def waiting(g):
+            return sorted(w["worker"] for w in g.get("/v1/workers").json["workers"] if w["job_id"] is None)
+
+        def look():
+            for g in gateways:
+                until("all are listed", lambda: waiting(g) == ["w0", "w1", "w2"])
+                equal([w["agents"] for w in g.get("/v1/workers").json["workers"]], [["pull"]] * 3)
+            jobs = [gateways[0].submit() for _ in range(3)]
+            until("they have jobs", lambda: waiting(gateways[1]) == [])
+            equal(sorted(w["job_id"] for w in gateways[2].get("/v1/workers").json["workers"]), sorted(jobs))
+        at_once(look, *[lambda i=i: Worker(gateways[i], name=f"w{i}").lease(wait=30) for i in range(3)])
 
 
 @case

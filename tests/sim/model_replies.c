@@ -303,6 +303,7 @@ static void check_granted(struct call *c)
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
     case JOURNAL_GATEWAYS:
+    case JOURNAL_WAITERS:
     case JOURNAL_SETTINGS:
     case JOURNAL_CALL:
     case JOURNAL_TAKE:

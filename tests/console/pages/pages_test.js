@@ -284,7 +284,7 @@ const SIZES = [[320, 700], [1280, 860], [3840, 2160]];
 
 test("the server's page lists the gateways that share its database", async () => {
   const started_at = new Date(Date.now() - 90000).toISOString();
-  const gateways = [1, 2, 3].map((i) => ({ id: `gateway-${i}`, url: `http://10.0.0.${i}:8400`, version: "0.1.0", started_at, writes: i === 2, shards: [] }));
+  const gateways = [1, 2, 3].map((i) => ({ id: `gateway-${i}`, url: `http://10.0.0.${i}:8400`, version: "0.1.0", started_at, writes: i === 2, shards: i === 2 ? [0] : [] }));
   const table = (page) => page.getByRole("region", { name: "Table of gateways" });
   await onPage("/server", {}, async (page) => {
     await page.locator(".tiles").first().waitFor();
@@ -299,8 +299,14 @@ test("the server's page lists the gateways that share its database", async () =>
       const rows = await table(page).locator("tbody tr").allTextContents();
       assert.equal(rows.length, 3);
       assert.match(rows[0], /10\.0\.0\.1:8400.*gateway-1.*0\.1\.0.*forwards.*1.*m/);
-      assert.match(rows[1], /10\.0\.0\.2:8400.*writes/);
+      assert.match(rows[1], /10\.0\.0\.2:8400.*writes(?! shard)/);
       assert.match(rows[2], /this one.*forwards/);
+      [gateways[0], gateways[1], gateways[2]].forEach((g, i) => (g.shards = [[0, 3], [1], []][i]));
+      await table(page).getByText("writes shards 0, 3").waitFor(); // it looks every two seconds
+      const shared = await table(page).locator("tbody tr").allTextContents();
+      assert.match(shared[1], /writes shard 1/);
+      assert.match(shared[2], /forwards/);
+      gateways.forEach((g, i) => (g.shards = i === 1 ? [0] : []));
       await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `gateways-${colorScheme}.png`), fullPage: true });
     });
   }

@@ -55,6 +55,7 @@ export interface Gateway {
   version: string;
   started_at: string;
   writes: boolean;
+  shards: number[];
 }
 
 export interface Session {

@@ -76,12 +76,20 @@ export class ServerPage implements Page {
         `${bytes(sum(m, "spoolwire_disk_free_bytes"))} free`));
   }
 
+  /** What a gateway writes: everything, or some of the shards. */
+  private written(g: Gateway): Child {
+    const all = this.gateways.reduce((n, one) => n + one.shards.length, 0);
+    if (g.shards.length === 0)
+      return h("span", { class: "muted" }, "forwards");
+    return all > 1 ? `writes shard${g.shards.length > 1 ? "s" : ""} ${g.shards.join(", ")}` : "writes";
+  }
+
   private gateway(g: Gateway): Child {
     return h("tr", { key: g.id },
       h("td", null, h("a", { href: g.url }, plain(g.url)), g.id === this.own && h("span", { class: "tag" }, "this one")),
       h("td", null, h("code", null, plain(g.id))),
       h("td", null, plain(g.version)),
-      h("td", null, g.writes ? "writes" : h("span", { class: "muted" }, "forwards")),
+      h("td", null, this.written(g)),
       h("td", { class: "num" }, duration(Date.now() - Date.parse(g.started_at))));
   }
 
