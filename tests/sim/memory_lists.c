@@ -7,8 +7,7 @@
 
 /* --- jobs --------------------------------------------------------------------- */
 
-/* Hands out a copy, which is gone afterwards. */
-static int give(const struct disk_job *job, store_job_cb cb, void *arg)
+int disk_give(const struct disk_job *job, store_job_cb cb, void *arg)
 {
     struct job_row row;
     char *texts = disk_copy_job(job, &row, NULL);
@@ -50,7 +49,7 @@ static int each(struct store *s,
     int code = memory_fault(s, DISK_OPEN_JOBS, err);
 
     for (struct disk_job *job = disk_of(s)->jobs; job != NULL && code == 0; job = job->next)
-        if (!job->gone && wanted(job) && give(job, cb, arg) != 0)
+        if (!job->gone && wanted(job) && disk_give(job, cb, arg) != 0)
             break;
     return code;
 }
@@ -100,7 +99,7 @@ int memory_jobs(struct store *s,
     for (size_t n = 0; code == 0 && n < filter->limit; n++) {
         struct disk_job *job = next_of(disk_of(s), filter, below);
 
-        if (job == NULL || give(job, cb, arg) != 0)
+        if (job == NULL || disk_give(job, cb, arg) != 0)
             break;
         below = job->row.key;
     }

@@ -27,6 +27,19 @@ void disk_questions_copy(struct disk_questions *to, const struct disk_questions 
         questions_add(to, &from->rows[i]);
 }
 
+void disk_forget_questions(struct disk *d, int64_t job)
+{
+    struct disk_questions *q = &d->questions;
+    size_t left = 0;
+
+    for (size_t i = 0; i < q->n; i++)
+        if (q->rows[i].job == job)
+            row_disown(&question_texts, &q->rows[i]);
+        else
+            q->rows[left++] = q->rows[i];
+    q->n = left;
+}
+
 int memory_question_insert(struct store *s, const struct question_row *row, struct error *err)
 {
     int code = memory_begin_write(s, DISK_QUESTION, err);

@@ -344,11 +344,16 @@ int memory_suspect(struct store *s,
 int memory_job_published(struct store *s, int64_t key, int64_t published, struct error *err)
 {
     int code = memory_begin_write(s, DISK_UPDATE, err);
-    struct disk_job *job = disk_find_key(disk_of(s), key);
+    struct disk_job *job = code == 0 ? disk_find_key(disk_of(s), key) : NULL;
 
-    if (code == 0 && job != NULL)
-        job->row.published = published; /* never taken back: nobody in the simulation looks */
-    return code;
+    if (job == NULL)
+        return code;
+    struct undo *u = remember(disk_of(s), UNDO_ROW, job);
+    u->row = job->row;
+    u->texts = job->texts;
+    job->texts = disk_copy_row(&u->row, &job->row, NULL);
+    job->row.published = published;
+    return 0;
 }
 
 int memory_job_delete(struct store *s, int64_t key, struct error *err)
@@ -442,6 +447,7 @@ static void withdraw(struct disk *d, struct disk_job *job)
     job->texts = disk_copy_row(&u->row, &job->row, NULL);
     job->row.input = STR_NONE;
     disk_forget_kwargs(d, job->row.key);
+    disk_forget_questions(d, job->row.key);
     job->row.first_seq = job->row.seq - !str_is(job->row.state, "succeeded");
     if (job->row.first_seq < 2) /* job.start goes in any case */
         job->row.first_seq = 2;
@@ -516,6 +522,7 @@ static void move_job(struct disk *d, struct disk_job *job, int64_t by)
     u->row = job->row;
     u->texts = job->texts;
     job->texts = disk_copy_row(&u->row, row, NULL);
+    move(&row->crashed, by);
     if (job_state_find(row->state, &state) && job_state_is_final(state)) {
         row->expiry_seconds += by / 1000;
         return;
@@ -528,7 +535,6 @@ static void move_job(struct disk *d, struct disk_job *job, int64_t by)
     move(&row->not_before, by);
     move(&row->cancel_requested, by);
     move(&row->pause_requested, by);
-    move(&row->crashed, by);
 }
 
 int memory_move_times(struct store *s, int64_t by, int64_t now, struct error *err)

@@ -105,6 +105,8 @@ void disk_own(const struct row_texts *texts, void *row);
 /* A copy of @from whose texts are in one block, which is returned. */
 char *disk_copy_row(const struct job_row *from, struct job_row *to, size_t *ret_n);
 char *disk_copy_job(const struct disk_job *job, struct job_row *ret, size_t *ret_n);
+/* Hands out such a copy, which is gone afterwards. */
+int disk_give(const struct disk_job *job, store_job_cb cb, void *arg);
 struct disk_job *disk_find_key(struct disk *d, int64_t key); /* NULL: none */
 
 /* What was handed out before is rubbish from here on. */
@@ -120,6 +122,8 @@ int memory_begin_write(struct store *s, enum disk_op op, struct error *err);
 void disk_forget_run(struct disk *d, const struct job_row *job);
 /* How its run was to be made goes with its input. */
 void disk_forget_kwargs(struct disk *d, int64_t job);
+/* So do its questions. */
+void disk_forget_questions(struct disk *d, int64_t job);
 
 void disk_questions_free(struct disk_questions *q);
 void disk_questions_copy(struct disk_questions *to, const struct disk_questions *from);

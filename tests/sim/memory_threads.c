@@ -290,7 +290,7 @@ int memory_thread_jobs(struct store *s,
             if (!job->gone && job->row.thread == thread && job->row.ordinal < below &&
                 (next == NULL || job->row.ordinal > next->row.ordinal))
                 next = job;
-        if (next == NULL || cb(arg, &next->row) != 0)
+        if (next == NULL || disk_give(next, cb, arg) != 0)
             break;
         below = next->row.ordinal;
     }

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -14,15 +15,29 @@ from postgres import Postgres, Standby, free_port
 from server import DRIVER, SECONDS, SERVER, TESTS, Appending, driver, name_of, refuses, stored
 
 
-@cases(["store_contract", "store_batch_test"])
-def the_tests_of_every_backend_pass(program):
+def with_a_database(program, *args):
     url = SERVER.url()
     SERVER.sql(f"GRANT CREATE ON DATABASE {name_of(url)} TO spoolwire")  # a schema for each test
-    done = subprocess.run([os.path.join(TESTS, program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    done = subprocess.run([os.path.join(TESTS, program), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "STORE_TEST_URL": url}, timeout=600)
     text = done.stdout.decode(errors="replace")
     equal(done.returncode, 0, text[-3000:])
-    contains(text, "PASSED")
+    return text
+
+
+@cases(["store_contract", "store_batch_test"])
+def the_tests_of_every_backend_pass(program):
+    contains(with_a_database(program), "PASSED")
+
+
+@case
+def the_same_operations_give_the_same_answers_in_memory_sqlite_and_postgresql():
+    """SAME_SEED and SAME_SECONDS in the environment choose others."""
+    seed = os.environ.get("SAME_SEED", str(random.randrange(1, 1 << 32)))
+    seconds = os.environ.get("SAME_SECONDS", "15")
+    said = with_a_database("store_same", f"--seed={seed}", f"--seconds={seconds}")
+    print("    " + said.strip())
+    contains(said, "on each of 3 backends")
 
 
 # --- one writer --------------------------------------------------------------------------
