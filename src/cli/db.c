@@ -293,8 +293,10 @@ static const struct command db_init = {
 static const struct command db_migrate = {
     .name = "migrate",
     .about = "bring it to the schema of this version",
-    .story = "Brings an older database to the schema of this version, as a server does when it "
-             "starts.  Refused while a server has it.",
+    .story =
+        "Brings an older database to the schema of this version, as a server does when it "
+        "starts.  Refused while a server has it; names a gateway that does not know the new "
+        "schema.",
     .exits = "0 it is up to date",
     .takes = COMMAND_JSON | COMMAND_DATA,
     .run = run_ready,

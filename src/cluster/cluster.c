@@ -79,6 +79,16 @@ static void on_done(void *arg, bool is_writer, struct str why)
         on_queued(c, STR_NONE);
 }
 
+static void on_unmigrated(void *arg, struct str why)
+{
+    const struct cluster_shard *s = arg;
+    struct cluster_state state;
+
+    cluster_look(s->cluster, &state);
+    state.schema.why = why;
+    s->cluster->opt.events.schema(s->cluster->opt.events.arg, &state.schema);
+}
+
 /* --- the member's events ------------------------------------------------------------------ */
 
 static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
@@ -94,6 +104,22 @@ static void on_more(void *arg, uint64_t written)
     struct cluster *c = arg;
 
     standby_give(c->shards[STORE_MAX_SHARDS - 1 - __builtin_clzll(written)].standby);
+}
+
+/* Opening the store again brings it to the newest schema, here or on the gateway that has the
+ * lock next. */
+static void on_may_migrate(void *arg)
+{
+    struct cluster *c = arg;
+
+    standby_reopen(c->shards[0].standby);
+}
+
+static void on_schema(void *arg, const struct cluster_schema *now)
+{
+    struct cluster *c = arg;
+
+    c->opt.events.schema(c->opt.events.arg, now);
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -133,6 +159,7 @@ static int make_standby(struct cluster *c, int64_t shard, struct error *err)
                                        .n_dead = c->opt.n_dead,
                                        .moved = on_moved,
                                        .done = on_done,
+                                       .unmigrated = on_unmigrated,
                                        .arg = s };
 
     s->cluster = c;
@@ -152,6 +179,7 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     c->opt = c->told = *options;
     c->told.events.queued = on_queued;
     c->told.events.stopped = on_stopped;
+    c->told.events.schema = on_schema;
     c->told.events.arg = c;
     int code = random_uuid(id) ? 0 : error_set(err, ERR_IO, "there are no random numbers");
     (void)snprintf(c->id, sizeof(c->id), "%.*s", KEY_UUID_CHARS, id);
@@ -253,6 +281,7 @@ int cluster_start(struct cluster *c,
                                       .hub = hub,
                                       .notifier = notifier,
                                       .has_more = on_more,
+                                      .may_migrate = on_may_migrate,
                                       .arg = c };
     struct cluster_member *member;
     int code = member_new(&options, &member, err);

@@ -20,6 +20,14 @@
 struct cluster;
 struct http_request;
 
+/* The schema of the database, while gateways are replaced by those of a newer version. */
+struct cluster_schema {
+    int64_t version;     /* of the database */
+    int64_t newest;      /* that this gateway knows: it is brought to that when all know it */
+    char waits_for[256]; /* URL of a gateway that does not; "": none */
+    struct str why;      /* a migration has failed; absent: none */
+};
+
 struct cluster_events {
     /* From the member's thread: work may wait for @agent; absent: for any. */
     void (*queued)(void *arg, struct str agent);
@@ -28,6 +36,8 @@ struct cluster_events {
     /* From a standby's thread: this gateway writes the shard (-1: there is one) from now on, or
      * no longer; @why it failed to, or absent. */
     void (*moved)(void *arg, int64_t shard, bool is_writer, struct str why);
+    /* From the member's thread or a standby's: what is to say of the schema. */
+    void (*schema)(void *arg, const struct cluster_schema *now);
     void *arg;
 };
 
@@ -89,6 +99,7 @@ struct cluster_state {
     uint64_t hints;   /* that were heard */
     int64_t hint_ms;  /* from the commit to us, of the last hint; by the clocks of both */
     uint64_t forwarded, refused, waiting, connected; /* see link_counts() */
+    struct cluster_schema schema;
 };
 void cluster_look(struct cluster *c, struct cluster_state *ret);
 /* From any thread: the counts of all shards, as far as this gateway has written them. */

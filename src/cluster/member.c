@@ -14,7 +14,8 @@
 
 enum {
     BEAT_MS = 1000,
-    TELL_MS = 2000, /* between two lists for the journal, while jobs run */
+    TELL_MS = 2000,     /* between two lists for the journal, while jobs run */
+    MIGRATE_MS = 60000, /* between two tries */
 };
 
 struct cluster_member {
@@ -35,9 +36,11 @@ struct cluster_member {
     char writer[PEER_URL_BYTES];          /* of the first shard */
     struct cluster_peer shown[MAX_PEERS]; /* a copy of `peers` for other threads */
     size_t n_shown;
+    struct cluster_schema schema;
     /* The thread's: */
     struct peers peers;
     int64_t next_beat;
+    int64_t next_migration;
     int64_t told_at[STORE_MAX_SHARDS]; /* when the journal was last told who lives */
     struct hint_listener listener;
 };
@@ -151,6 +154,59 @@ static void look_at_shares(struct cluster_member *m)
         m->opt.has_more(m->opt.arg, written);
 }
 
+/* --- upgrades ----------------------------------------------------------------------------- */
+
+/* A row that nobody removes must not hold up a migration for ever. */
+static void forget_dead(struct cluster_member *m, int64_t newest)
+{
+    for (size_t i = 0; i < m->peers.n; i++) {
+        const struct cluster_peer *p = &m->peers.list[i];
+        struct gateway_row row = { .id = str_of(p->id), .beat = p->beat };
+
+        if (p->newest_schema < newest && peer_is_dead(p, m->peers.beaten))
+            (void)gateways_forget(m->gateways, &row, NULL); /* or with the next beat */
+    }
+}
+
+/* Has what is known of the schema changed?  *@ret is what is known now. */
+static bool note_schema(struct cluster_member *m, struct cluster_schema *ret, bool *is_writer)
+{
+    struct gateways_schema schema;
+
+    gateways_schema(m->gateways, &schema);
+    const struct cluster_peer *older =
+        schema.version < schema.newest ? peers_older(&m->peers, schema.newest) : NULL;
+    *ret = (struct cluster_schema){ .version = schema.version, .newest = schema.newest };
+    if (older != NULL)
+        (void)snprintf(ret->waits_for, sizeof(ret->waits_for), "%s", older->url);
+    (void)pthread_mutex_lock(&m->lock);
+    bool is_first = m->schema.newest == 0;
+    bool is_new =
+        m->schema.version != ret->version || strcmp(m->schema.waits_for, ret->waits_for) != 0;
+    m->schema = *ret;
+    *is_writer = m->written & 1;
+    (void)pthread_mutex_unlock(&m->lock);
+    return is_new && (!is_first || ret->version < ret->newest);
+}
+
+static void look_at_schema(struct cluster_member *m)
+{
+    const struct cluster_events *e = &m->opt.cluster->events;
+    struct cluster_schema now;
+    bool is_writer;
+
+    if (note_schema(m, &now, &is_writer) && e->schema != NULL)
+        e->schema(e->arg, &now);
+    if (now.version >= now.newest)
+        return;
+    forget_dead(m, now.newest);
+    if (m->opt.may_migrate == NULL || !is_writer || now.waits_for[0] != '\0' ||
+        m->peers.beaten < m->next_migration)
+        return;
+    m->next_migration = m->peers.beaten + MIGRATE_MS;
+    m->opt.may_migrate(m->opt.arg);
+}
+
 static void beat(struct cluster_member *m)
 {
     struct error err;
@@ -165,6 +221,7 @@ static void beat(struct cluster_member *m)
         tell_journal(m, i, m->peers.beaten);
     if (m->opt.n_shards > 1)
         look_at_shares(m);
+    look_at_schema(m);
 }
 
 static uint64_t all_shards(const struct cluster_member *m)
@@ -327,6 +384,7 @@ void member_look(struct cluster_member *m, struct cluster_state *ret)
     ret->written = m->written;
     ret->n_gateways = (unsigned)m->n_shown + 1;
     memcpy(ret->writer, m->writer, sizeof(ret->writer));
+    ret->schema = m->schema;
     (void)pthread_mutex_unlock(&m->lock);
     ret->hints = m->listener.n_heard;
     ret->hint_ms = m->listener.lag_ms;

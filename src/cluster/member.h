@@ -25,6 +25,9 @@ struct member_options {
     /* From the thread, after a beat: this gateway writes more shards than it should; NULL:
      * nobody wants to know. */
     void (*has_more)(void *arg, uint64_t written);
+    /* From the thread, after a beat: this gateway writes the first shard, and all gateways know
+     * a newer schema than the database has; NULL: the same. */
+    void (*may_migrate)(void *arg);
     void *arg;
 };
 

@@ -31,6 +31,7 @@ static void on_gateway(void *arg, const struct gateway_row *row)
     p->beat = row->beat;
     p->is_listed = true;
     p->shards = row->shards;
+    p->newest_schema = row->newest_schema;
     p->is_connected = row->is_connected;
     p->started = row->started;
     (void)snprintf(p->url, sizeof(p->url), "%.*s", STR_ARG(row->url));
@@ -83,6 +84,19 @@ bool peer_is_stale(const struct cluster_peer *p, int64_t now)
 bool peer_is_gone(const struct cluster_peer *p, int64_t now)
 {
     return !p->is_connected && (p->was_writer || p->shards != 0 || peer_is_stale(p, now));
+}
+
+bool peer_is_dead(const struct cluster_peer *p, int64_t now)
+{
+    return !p->is_connected && now - p->changed >= PEER_DEAD_MS;
+}
+
+const struct cluster_peer *peers_older(const struct peers *p, int64_t newest)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->list[i].newest_schema < newest)
+            return &p->list[i];
+    return NULL;
 }
 
 enum { SETTLED_BEATS = 2 }; /* then a gateway waits for the locks */

@@ -9,7 +9,7 @@
 
 #include "store/gateways.h"
 
-enum { PEER_STALE_MS = 3000, PEER_URL_BYTES = 256, MAX_PEERS = 64 };
+enum { PEER_STALE_MS = 3000, PEER_DEAD_MS = 10000, PEER_URL_BYTES = 256, MAX_PEERS = 64 };
 
 struct cluster_peer {
     char id[GATEWAY_ID_BYTES];
@@ -20,6 +20,7 @@ struct cluster_peer {
     int64_t beat;
     int64_t changed; /* when the beat was last seen to change */
     uint64_t shards; /* that it writes, as bits */
+    int64_t newest_schema;
     bool was_writer, is_connected, is_listed;
 };
 
@@ -39,6 +40,10 @@ bool peer_is_stale(const struct cluster_peer *p, int64_t now);
 /* Should a gateway that writes these shards give one to another?  Of those that write the most,
  * the one with the smallest id, if somebody has two less. */
 bool peers_want(const struct peers *p, const char *id, uint64_t written, int64_t now);
+/* One that does not know the schema @newest; NULL: none. */
+const struct cluster_peer *peers_older(const struct peers *p, int64_t newest);
+/* It will not come back: it has had no session and no beat for PEER_DEAD_MS. */
+bool peer_is_dead(const struct cluster_peer *p, int64_t now);
 /* Its processes, and the jobs that they did, are lost. */
 bool peer_is_gone(const struct cluster_peer *p, int64_t now);
 

@@ -25,7 +25,7 @@ struct standby {
     pthread_cond_t news;
     /* Under lock: */
     bool is_stopping, is_leaving;
-    bool gives; /* once */
+    bool gives, reopens; /* once */
 };
 
 static bool is_stopping(struct standby *s)
@@ -44,14 +44,21 @@ static bool may_write(struct standby *s)
     return may;
 }
 
-/* Was it told to give the lock away? */
-static bool takes_gift(struct standby *s)
+/* Was it told to?  @flag is true once. */
+static bool take(struct standby *s, bool *flag)
 {
     (void)pthread_mutex_lock(&s->lock);
-    bool gives = s->gives;
-    s->gives = false;
+    bool is_set = *flag;
+    *flag = false;
     (void)pthread_mutex_unlock(&s->lock);
-    return gives;
+    return is_set;
+}
+
+static void set(struct standby *s, bool *flag)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    *flag = true;
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* Sleeps, unless it is woken before. */
@@ -79,6 +86,9 @@ static int open_journal(struct standby *s, struct error *err)
     (void)pthread_mutex_unlock(&s->opening);
     if (code == 0)
         s->opt.moved(s->opt.arg, true);
+    struct str why = store_unmigrated(s->store);
+    if (code == 0 && !str_absent(why))
+        s->opt.unmigrated(s->opt.arg, why);
     return code;
 }
 
@@ -138,9 +148,11 @@ static void *stand_by(void *arg)
             step_down(s, "another gateway has taken the jobs over");
         } else if (!may_write(s)) {
             step_down(s, "going down");
-        } else if (takes_gift(s)) {
+        } else if (take(s, &s->gives)) {
             step_down(s, "another gateway writes fewer shards");
             rest(s, GIVE_MS);
+        } else if (take(s, &s->reopens)) {
+            step_down(s, "the schema of the database is brought up to date");
         } else {
             rest(s, LOOK_MS);
         }
@@ -204,9 +216,12 @@ void standby_leave(struct standby *s)
 
 void standby_give(struct standby *s)
 {
-    (void)pthread_mutex_lock(&s->lock);
-    s->gives = true;
-    (void)pthread_mutex_unlock(&s->lock);
+    set(s, &s->gives);
+}
+
+void standby_reopen(struct standby *s)
+{
+    set(s, &s->reopens);
 }
 
 void standby_stop(struct standby *s)

@@ -25,6 +25,8 @@ struct standby_options {
     void (*moved)(void *arg, bool is_writer);
     /* From the thread, when that is done, or has failed; @why, or absent. */
     void (*done)(void *arg, bool is_writer, struct str why);
+    /* From the thread, or standby_start(): see store_unmigrated(). */
+    void (*unmigrated)(void *arg, struct str why);
     void *arg;
 };
 
@@ -42,6 +44,8 @@ MUST_CHECK int standby_start(struct standby *s, struct error *err);
 void standby_leave(struct standby *s);
 /* Gives the lock to whoever waits for it, and waits for it again. */
 void standby_give(struct standby *s);
+/* Opens the store again, if it is open: the schema can be brought to the newest version. */
+void standby_reopen(struct standby *s);
 /* Ends the thread; the journal stays as it is. */
 void standby_stop(struct standby *s);
 /* After the journal was freed: closes its store. */

@@ -54,6 +54,22 @@ static void on_moved(void *arg, int64_t shard, bool is_writer, struct str why)
     log_end(&out);
 }
 
+/* A database whose schema is older than this program's, or was until now. */
+static void on_schema(void *arg, const struct cluster_schema *now)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "schema");
+    json_add_int(&out, "schema", now->version);
+    json_add_int(&out, "newest", now->newest);
+    if (now->waits_for[0] != '\0')
+        json_add_str(&out, "waits_for", str_of(now->waits_for));
+    if (!str_absent(now->why))
+        json_add_str(&out, "why", now->why);
+    log_end(&out);
+}
+
 int server_make_cluster(struct server *s, const struct store_options *store, struct error *err)
 {
     struct cluster_options options = { .store = *store,
@@ -61,7 +77,8 @@ int server_make_cluster(struct server *s, const struct store_options *store, str
                                        .started = log_now(NULL),
                                        .dead = s->exec_names,
                                        .n_dead = s->n_names,
-                                       .events = { on_queued, on_stopped, on_moved, s } };
+                                       .events = { on_queued, on_stopped, on_moved, on_schema,
+                                                   s } };
 
     (void)pthread_mutex_init(&s->moving, NULL); /* cannot fail on Linux */
     int code = cluster_new(&options, &s->cluster, err);

@@ -54,7 +54,8 @@
     OP(check) OP(backup) OP(vacuum) OP(is_lost) OP(disk) OP(identity) OP(breadcrumb)   \
     OP(dump) OP(load) OP(last_key) OP(skip_keys)
 /* The same for a database that several gateways share. */
-#define STORE_SHARED(OP) OP(operation_put) OP(operation) OP(shards) OP(make_shards) OP(hurry)
+#define STORE_SHARED(OP) OP(operation_put) OP(operation) OP(shards) OP(make_shards) OP(hurry) \
+    OP(unmigrated)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;

@@ -18,14 +18,15 @@ enum { GATEWAY_ID_BYTES = 40, GATEWAY_MAX_HINT = 7900 };
 
 /* One gateway. */
 struct gateway_row {
-    struct str id;      /* random, from its start to its end */
-    struct str url;     /* where others reach it */
-    struct str version; /* of the program */
-    int64_t started;    /* milliseconds since 1970 */
-    int64_t beat;       /* how often it has said that it is there */
-    uint64_t shards;    /* those whose lock it has, as bits */
-    bool is_connected;  /* PostgreSQL has a session of it, besides one that waits for the lock:
-                           it  does not notice that its client is gone */
+    struct str id;         /* random, from its start to its end */
+    struct str url;        /* where others reach it */
+    struct str version;    /* of the program */
+    int64_t started;       /* milliseconds since 1970 */
+    int64_t beat;          /* how often it has said that it is there */
+    int64_t newest_schema; /* of the versions of the schema that it understands */
+    uint64_t shards;       /* those whose lock it has, as bits */
+    bool is_connected; /* PostgreSQL has a session of it, besides one that waits for the lock:
+                          it  does not notice that its client is gone */
     bool is_self;
 };
 
@@ -46,6 +47,16 @@ typedef void (*gateway_cb)(void *arg, const struct gateway_row *row);
 MUST_CHECK int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *err);
 /* All others are told @text: UTF-8 without NUL, of at most GATEWAY_MAX_HINT bytes. */
 MUST_CHECK int gateways_tell(struct gateways *g, struct str text, struct error *err);
+/* The schema of the database, as the last beat has seen it, and the newest one that this
+ * program knows. */
+struct gateways_schema {
+    int64_t version, newest;
+};
+void gateways_schema(const struct gateways *g, struct gateways_schema *ret);
+/* Removes a gateway from the list that has died, unless it has beaten since. */
+MUST_CHECK int gateways_forget(struct gateways *g,
+                               const struct gateway_row *row,
+                               struct error *err);
 /* PostgreSQL ends all sessions of that gateway that could write. */
 MUST_CHECK int gateways_end(struct gateways *g, struct str id, struct error *err);
 

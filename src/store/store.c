@@ -203,6 +203,12 @@ void store_hurry(struct store *s)
         s->admin->hurry(s);
 }
 
+struct str store_unmigrated(struct store *s)
+{
+    return s->admin != NULL && s->admin->unmigrated != NULL ? s->admin->unmigrated(s)
+                                                            : STR_NONE;
+}
+
 /* --- operations made of others ----------------------------------------------------- */
 
 static int keep_version(void *arg, const struct assistant_row *row)

@@ -508,5 +508,8 @@ enum { STORE_MAX_SHARDS = 64 };
 MUST_CHECK int store_shards(struct store *s, int64_t *ret, struct error *err);
 /* Gives a database without jobs this many; ERR_REFUSED. */
 MUST_CHECK int store_make_shards(struct store *s, int64_t n, struct error *err);
+/* Of a store that writes: why the schema could not be brought to the newest version when it was
+ * opened, so that the older one is used; absent: it was, or an older gateway lives. */
+struct str store_unmigrated(struct store *s);
 
 #endif

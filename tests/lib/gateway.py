@@ -188,6 +188,7 @@ class Server:
     ask for, fails the test."""
 
     own = None  # headers of every stream
+    program = PROGRAM
 
     def __init__(self, *flags, agents=None, port=0, folder=None, start=True, env=None, top=""):
         self.folder = folder or tempfile.mkdtemp(prefix="spoolwire-gateway-")
@@ -228,7 +229,7 @@ class Server:
         env.update(self.env or {})
         with open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", "--listen", f"127.0.0.1:{self.wanted_port}", self.data_flag, self.data, *flags],
+                [self.program, "serve", "--listen", f"127.0.0.1:{self.wanted_port}", self.data_flag, self.data, *flags],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr or err, cwd=self.folder, env=env)
         ready, _, _ = select.select([self.process.stdout], [], [], WAIT)
         check(ready, f"the server does not start: {self.err()[-1000:]}")

@@ -63,10 +63,10 @@ class Done:
         return f"spoolwire {' '.join(self.args)}: exit {self.code}, stderr {self.err[:500]!r}"
 
 
-def spoolwire(*args, stdin=b"", timeout=TIMEOUT, cwd=None):
+def spoolwire(*args, stdin=b"", timeout=TIMEOUT, cwd=None, program=PROGRAM):
     if isinstance(stdin, str):
         stdin = stdin.encode()
-    done = subprocess.run([PROGRAM, *args], input=stdin, stdout=subprocess.PIPE,
+    done = subprocess.run([program, *args], input=stdin, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=timeout, cwd=cwd)
     if done.returncode < 0:
         raise AssertionError(f"spoolwire {' '.join(args)} died of "

@@ -101,6 +101,7 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
                                        .url = str_of(url),
                                        .version = STR("1"),
                                        .beat = s->lives[i].beat,
+                                       .newest_schema = 1,
                                        .shards = is_writer(s, i),
                                        .is_connected = s->lives[i].is_connected,
                                        .is_self = i == g->instance });
@@ -120,6 +121,19 @@ int gateways_tell(struct gateways *g, struct str text, struct error *err)
             !chance_of(&s->chance, s->p.hint_permille))
             buf_str(&other->gateways->heard, text);
     }
+    return 0;
+}
+
+void gateways_schema(const struct gateways *g, struct gateways_schema *ret)
+{
+    (void)g;
+    *ret = (struct gateways_schema){ .version = 1, .newest = 1 };
+}
+
+int gateways_forget(struct gateways *g, const struct gateway_row *row, struct error *err)
+{
+    (void)err;
+    sim_fail(g->sim, "%.*s is forgotten, and nobody waits for it", STR_ARG(row->id));
     return 0;
 }
 

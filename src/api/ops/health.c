@@ -64,6 +64,9 @@ static void put_writer(struct buf *b, struct cluster *cluster)
     json_add_text(b, "writer", state.writer[0] != '\0' ? str_of(state.writer) : STR_NONE);
     json_add_bool(b, "writer_reachable", state.is_reachable);
     json_add_int(b, "hint_lag_ms", state.hint_ms);
+    json_add_int(b, "schema", state.schema.version);
+    if (state.schema.waits_for[0] != '\0')
+        json_add_str(b, "schema_waits_for", str_of(state.schema.waits_for));
 }
 
 static void run_ready(struct thread_task *task, struct store *store)
@@ -99,7 +102,7 @@ void api_readyz(struct http_request *req)
         return;
     }
     if (counter_get(&counts->set_aside) == 0) {
-        struct buf out LOCAL_BUF(1024);
+        struct buf out LOCAL_BUF(2048);
 
         json_begin(&out);
         json_add_str(&out, "status", STR("ready"));

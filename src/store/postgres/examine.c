@@ -71,20 +71,36 @@ static int look_at_rights(struct examination *e)
     return 0;
 }
 
+/* What a migration waits for. */
+static void look_at_migration(struct examination *e, long version, char *ret, size_t n)
+{
+    char gateway[SCHEMA_GATEWAY_BYTES] = "";
+
+    (void)schema_older_gateway(e->s, version, gateway, NULL); /* none: what is said is true */
+    if (gateway[0] != '\0')
+        (void)snprintf(ret, n,
+                       "schema %ld: gateways of this version bring it to %ld when the gateway "
+                       "%s is gone, which does not know that",
+                       version, schema_newest(), gateway);
+    else
+        (void)snprintf(ret, n,
+                       "schema %ld: the next gateway of this version that writes brings it to "
+                       "%ld",
+                       version, schema_newest());
+}
+
 static int look_at_schema(struct examination *e)
 {
     struct error why = { 0 };
-    char text[200];
+    char text[400];
     long version = 0;
 
     if (schema_look(e->s, &version, &why) != 0)
         return bad(e, "schema", &why);
     if (version == 0)
         (void)snprintf(text, sizeof(text), "empty: the first gateway makes the tables");
-    else if (version < postgres_schema_version())
-        (void)snprintf(text, sizeof(text),
-                       "schema %ld: the next gateway of this version brings it to %d", version,
-                       postgres_schema_version());
+    else if (version < schema_newest())
+        look_at_migration(e, version, text, sizeof(text));
     else
         (void)snprintf(text, sizeof(text), "schema %ld, as this spoolwire has", version);
     good(e, "schema", text);

@@ -92,9 +92,11 @@ int postgres_fault(struct postgres_store *s, const PGresult *result, struct erro
     if (state == NULL || message == NULL || connection_lost(s) || is_class(state, "57P") ||
         is_class(state, "08"))
         return lost(s, err);
-    if (is_class(state, "SW001"))
+    if (is_class(state, "SW001")) {
+        s->is_fenced = true;
         return error_set(err, ERR_IO, "another gateway writes to %s now: nothing was stored",
                          s->name);
+    }
     if (is_class(state, "40"))
         return error_set(err, ERR_CONFLICT, "PostgreSQL (%s) gave up a transaction: %.*s",
                          s->name, first_line(message), message);

@@ -27,13 +27,12 @@ struct gateways {
     int64_t started;
     int wake; /* eventfd */
     char channel[80];
+    long schema; /* of the database, with the last beat */
 };
 
-/* The application name of these connections begins so. */
-#define MEMBER_SESSION "spoolwire:"
-
-/* Gateways that have said nothing for so long are no longer listed. */
-#define FORGOTTEN "interval '1 minute'"
+/* Gateways that have said nothing for so long, while PostgreSQL was there, are no longer
+ * listed. */
+#define FORGOTTEN "now() - interval '1 minute'"
 
 /* --- statements --------------------------------------------------------------------------- */
 
@@ -57,11 +56,14 @@ static int run(struct gateways *g,
     return code;
 }
 
-/* Also after a connection was lost: the row may have been forgotten. */
+/* Also after a connection was lost: the row may have been forgotten.  Whether we know the
+ * schema is looked at here again: a migration may have been run since we have connected, and
+ * waits only for the gateways that are listed. */
 static int enter(struct gateways *g, struct error *err)
 {
-    char started[24];
-    const char *const values[] = { g->id, g->url, g->version, started };
+    char started[24], newest[24];
+    const char *const values[] = { g->id, g->url, g->version, started, newest };
+    PGresult *r = NULL;
 
     char name[80];
     (void)snprintf(name, sizeof(name), "SET application_name = '" MEMBER_SESSION "%s'", g->id);
@@ -69,10 +71,19 @@ static int enter(struct gateways *g, struct error *err)
     if (code != 0)
         return code;
     (void)snprintf(started, sizeof(started), "%lld", (long long)g->started);
-    return run(g,
-               "INSERT INTO gateways(id, url, version, started, beat, seen) "
-               "VALUES($1, $2, $3, $4::bigint, 0, now()) ON CONFLICT (id) DO NOTHING",
-               4, values, NULL, err);
+    (void)snprintf(newest, sizeof(newest), "%ld", schema_newest());
+    code =
+        run(g,
+            "WITH entered AS (INSERT INTO gateways(id, url, version, started, beat, seen, "
+            "newest_schema) SELECT $1, $2, $3, $4::bigint, 0, now(), $5::bigint FROM spoolwire "
+            "WHERE spoolwire.version <= $5::bigint ON CONFLICT (id) DO NOTHING) "
+            "SELECT version FROM spoolwire",
+            5, values, &r, err);
+    if (code != 0)
+        return code;
+    g->schema = strtol(PQgetvalue(r, 0, 0), NULL, 10);
+    PQclear(r);
+    return g->schema > schema_newest() ? schema_refuse_newer(&g->s, g->schema, err) : 0;
 }
 
 static int listen_to(struct gateways *g, struct error *err)
@@ -181,26 +192,42 @@ static void give_rows(struct gateways *g, const PGresult *r, gateway_cb cb, void
             .beat = strtoll(PQgetvalue(r, i, 4), NULL, 10),
             .shards = (uint64_t)strtoll(PQgetvalue(r, i, 5), NULL, 10),
             .is_connected = PQgetvalue(r, i, 6)[0] == 't',
+            .newest_schema = strtoll(PQgetvalue(r, i, 7), NULL, 10),
         };
 
         row.is_self = str_eq(row.id, str_of(g->id));
         cb(arg, &row);
+        g->schema = strtol(PQgetvalue(r, i, 8), NULL, 10);
     }
+}
+
+/* Our row is gone if others took us for dead. */
+static int say_here(struct gateways *g, struct error *err)
+{
+    const char *const values[] = { g->id };
+    PGresult *r = NULL;
+    int code = run(g,
+                   "WITH old AS (DELETE FROM gateways WHERE seen < " FORGOTTEN
+                   " AND pg_postmaster_start_time() < " FORGOTTEN
+                   " AND id <> $1), answered AS (DELETE FROM operations WHERE at < now() - "
+                   "interval '10 minutes') "
+                   "UPDATE gateways SET beat = beat + 1, seen = now() WHERE id = $1",
+                   1, values, &r, err);
+
+    if (code != 0)
+        return code;
+    bool is_listed = PQcmdTuples(r)[0] != '0';
+    PQclear(r);
+    return is_listed ? 0 : enter(g, err);
 }
 
 int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *err)
 {
-    const char *const values[] = { g->id };
     PGresult *r = NULL;
     int code = ready(g, err);
 
     if (code == 0)
-        code = run(g,
-                   "WITH old AS (DELETE FROM gateways WHERE seen < now() - " FORGOTTEN
-                   " AND id <> $1), answered AS (DELETE FROM operations WHERE at < now() - "
-                   "interval '10 minutes') "
-                   "UPDATE gateways SET beat = beat + 1, seen = now() WHERE id = $1",
-                   1, values, NULL, err);
+        code = say_here(g, err);
     if (code == 0)
         code = run(g,
                    "SELECT id, url, version, started, beat, (SELECT coalesce(bit_or("
@@ -209,12 +236,9 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
                    "l.granted AND l.database = a.datid AND a.datname = current_database() AND "
                    "l.classid = (hashtext('spoolwire:' || current_schema())::bigint & "
                    "4294967295)::oid AND l.objsubid = 2 AND "
-                   "a.application_name = '" POSTGRES_SESSION
-                   "' || g.id), EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = "
-                   "current_database() AND (a.application_name = '" MEMBER_SESSION
-                   "' || g.id OR (a.application_name = '" POSTGRES_SESSION
-                   "' || g.id AND a.wait_event_type IS DISTINCT FROM 'Lock'))) "
-                   "FROM gateways g ORDER BY started, id",
+                   "a.application_name = '" POSTGRES_SESSION "' || g.id), " GATEWAY_IS_CONNECTED
+                   ", newest_schema, "
+                   "(SELECT s.version FROM spoolwire s) FROM gateways g ORDER BY started, id",
                    0, NULL, &r, err);
     if (code != 0) {
         connection_close(&g->s);
@@ -235,6 +259,23 @@ int gateways_end(struct gateways *g, struct str id, struct error *err)
                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
                "current_database() AND application_name = '" POSTGRES_SESSION "' || $1",
                1, values, NULL, err);
+}
+
+int gateways_forget(struct gateways *g, const struct gateway_row *row, struct error *err)
+{
+    char id[GATEWAY_ID_BYTES], beat[24];
+    const char *const values[] = { id, beat };
+
+    (void)snprintf(id, sizeof(id), "%.*s", STR_ARG(row->id));
+    (void)snprintf(beat, sizeof(beat), "%lld", (long long)row->beat);
+    return run(g, "DELETE FROM gateways WHERE id = $1 AND beat = $2::bigint", 2, values, NULL,
+               err);
+}
+
+void gateways_schema(const struct gateways *g, struct gateways_schema *ret)
+{
+    ret->version = g->schema;
+    ret->newest = schema_newest();
 }
 
 /* --- hints -------------------------------------------------------------------------------- */

@@ -44,7 +44,8 @@ static const struct store_admin admin = { .check = postgres_check,
                                           .shards = postgres_shards,
                                           .make_shards = postgres_make_shards,
                                           .breadcrumb = postgres_breadcrumb,
-                                          .hurry = postgres_hurry };
+                                          .hurry = postgres_hurry,
+                                          .unmigrated = postgres_unmigrated };
 
 static int open_store(const char *place,
                       const struct store_options *options,
@@ -119,7 +120,7 @@ static int send_fence(struct postgres_store *s, struct error *err)
     params_int(&p, s->shard);
     params_int(&p, s->epoch);
     params_int(&p, s->turn + 1);
-    params_int(&p, postgres_schema_version());
+    params_int(&p, s->version);
     return send_params(&p, false, err);
 }
 

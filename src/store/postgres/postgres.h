@@ -4,7 +4,8 @@
  *     libpq.c       the client library, loaded when it is needed
  *     connection.c  connecting and reconnecting
  *     shard.c       who may write: the lock, the epoch, the turn
- *     schema.c      checking and migrating the schema
+ *     schema.c      the schema, and its versions
+ *     migration.c   checking the schema, and bringing it to the newest version
  *     statements.h  every statement
  *     statements.c  preparing them, parameters
  *     pipeline.c    sending statements, reading results
@@ -72,6 +73,13 @@ struct postgres_chunks {
 
 /* The application name of sessions that may write begins so; the gateway's id follows. */
 #define POSTGRES_SESSION "spoolwire/"
+/* The same of the session with which a gateway says that it is there. */
+#define MEMBER_SESSION "spoolwire:"
+/* Does PostgreSQL have a session of `g`, a row of `gateways`? */
+#define GATEWAY_IS_CONNECTED                                                           \
+    "EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datname = current_database() "   \
+    "AND (a.application_name = '" MEMBER_SESSION "' || g.id OR (a.application_name = " \
+    "'" POSTGRES_SESSION "' || g.id AND a.wait_event_type IS DISTINCT FROM 'Lock')))"
 
 struct postgres_store {
     struct store base;
@@ -94,6 +102,8 @@ struct postgres_store {
     PGresult *kept;                    /* owned; holds the texts of the last returned row */
     int64_t rows_taken;                /* by the last reader of records that had enough; or 0 */
     int64_t epoch;                     /* of the shard, while we hold it; 0: we never did */
+    long version;                      /* of the schema, when it was last connected */
+    char unmigrated[240];              /* why it could not be brought to the newest; or "" */
     int64_t turn;                      /* the last stored turn of this epoch */
     char holder[40];       /* our name as the writer, set when it is opened; "": none yet */
     atomic_bool is_fenced; /* another gateway has taken the shard: we must not write any more */
@@ -128,6 +138,7 @@ POSTGRES_OP(shards)
 POSTGRES_OP(make_shards)
 POSTGRES_OP(breadcrumb)
 POSTGRES_OP(hurry)
+POSTGRES_OP(unmigrated)
 #undef POSTGRES_OP
 
 /* --- admin.c ---------------------------------------------------------------------- */
@@ -173,11 +184,28 @@ int shard_lock_rest(struct postgres_store *s, struct error *err);
 
 /* --- schema.c -------------------------------------------------------------------- */
 
-/* Is the schema ours, and of our version?  The writer creates or migrates it. */
+/* The versions on which this program can work. */
+long schema_newest(void);
+long schema_oldest(void);
+/* What brings version @i to the next. */
+const char *schema_step(long i);
+
+/* --- migration.c ----------------------------------------------------------------- */
+
+/* Is the schema ours, and can we work on it?  The writer creates or migrates it.  Sets
+ * s->version. */
 int schema_ready(struct postgres_store *s, struct error *err);
-int postgres_schema_version(void);
 /* The version of the schema, 0 when it is empty; errors as in schema_ready(), for any role. */
 int schema_look(struct postgres_store *s, long *ret, struct error *err);
+enum { SCHEMA_GATEWAY_BYTES = 200 };
+/* A gateway that lives and does not know the newest schema, for messages; "": none. */
+int schema_older_gateway(struct postgres_store *s,
+                         long version,
+                         char ret[SCHEMA_GATEWAY_BYTES],
+                         struct error *err);
+/* ERR_REFUSED, if a migration is needed and waits for an older gateway. */
+int schema_refuse_older(struct postgres_store *s, struct error *err);
+int schema_refuse_newer(const struct postgres_store *s, long version, struct error *err);
 
 /* --- pooler.c, examine.c ---------------------------------------------------------- */
 

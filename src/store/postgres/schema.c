@@ -2,14 +2,14 @@
  *
  * Everything is in the first schema of the search path, so that `options=-csearch_path=…` in
  * the URL chooses another one.  The table `spoolwire` marks it as ours, and has the number of
- * steps below that were applied.  All missing steps run in one transaction together with the
- * new version.  The writer of shard 0 runs them while it holds that shard's lock.
+ * steps below that were applied (migration.c applies them).
  *
- * A released step is never changed: it was applied to existing databases. */
+ * A released step is never changed: it was applied to existing databases.  While gateways are
+ * replaced by those of a newer version, the newer ones work on the older schema.  So a step
+ * only adds, and what needs it looks at `postgres_store.version`; OLDEST rises when that is no
+ * longer worth it.  What a step makes useless is dropped by a step of a later version: sessions
+ * that read do not notice that there was a migration. */
 #include "store/postgres/postgres.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #define QUOTED(n)  #n
 #define TEXT_OF(n) QUOTED(n)
@@ -168,104 +168,28 @@ static const char *const steps[] = {
     "CREATE INDEX operations_at ON operations(at);",
     /* 3: partitions of a day. */
     partitions_step,
+    /* 4: which schema each gateway understands, for upgrades of one after the other. */
+    "ALTER TABLE gateways ADD COLUMN newest_schema bigint NOT NULL DEFAULT 0;",
+#ifdef NEXT_SCHEMA
+    /* Of no release: for the tests of upgrades (tests/cluster/upgrade.py). */
+    "CREATE TABLE next_schema (at timestamptz NOT NULL DEFAULT now());"
+    "INSERT INTO next_schema DEFAULT VALUES;",
+#endif
 };
 
-enum { VERSION = sizeof(steps) / sizeof(steps[0]) };
+enum { NEWEST = sizeof(steps) / sizeof(steps[0]), OLDEST = 4 };
 
-int postgres_schema_version(void)
+long schema_newest(void)
 {
-    return VERSION;
+    return NEWEST;
 }
 
-/* The version of the schema (0: it is empty; -1: it belongs to another program). */
-static int read_version(struct postgres_store *s, long *ret, struct error *err)
+long schema_oldest(void)
 {
-    PGresult *r = NULL;
-    int code = connection_exec(
-        s,
-        "SELECT to_regclass(quote_ident(current_schema()) || '.spoolwire') IS NOT NULL, "
-        "count(c.oid) FILTER (WHERE NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid "
-        "AND d.deptype = 'e')), current_schema() FROM pg_class c "
-        "WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))",
-        &r, err);
-    if (code != 0)
-        return code;
-    bool is_ours = PQgetvalue(r, 0, 0)[0] == 't';
-    *ret = strtol(PQgetvalue(r, 0, 1), NULL, 10) > 0 ? -1 : 0;
-    if (PQgetisnull(r, 0, 2))
-        code = error_set(err, ERR_REFUSED,
-                         "the search path of the role in %s names no schema that is there: "
-                         "CREATE SCHEMA, or ALTER ROLE … SET search_path",
-                         s->name);
-    PQclear(r);
-    if (code != 0 || !is_ours)
-        return code;
-    code = connection_exec(s, "SELECT version FROM spoolwire", &r, err);
-    if (code == 0) {
-        *ret = PQntuples(r) == 1 ? strtol(PQgetvalue(r, 0, 0), NULL, 10) : -1;
-        PQclear(r);
-    }
-    return code;
+    return OLDEST;
 }
 
-/* One of the writers does it: that of the first shard. */
-static bool migrates(const struct postgres_store *s)
+const char *schema_step(long i)
 {
-    return s->role == STORE_WRITER && s->shard == 0;
-}
-
-static int check_version(struct postgres_store *s, long version, struct error *err)
-{
-    if (version < 0)
-        return error_set(
-            err, ERR_REFUSED,
-            "the database %s holds the tables of another program: give one that is "
-            "empty (createdb NAME), or an empty schema (options=-csearch_path=NAME "
-            "in the URL)",
-            s->name);
-    if (version > VERSION)
-        return error_set(err, ERR_REFUSED,
-                         "%s was written by a newer spoolwire (schema %ld, this one knows %d): "
-                         "use that version, or give another database",
-                         s->name, version, VERSION);
-    if (version < VERSION && !migrates(s))
-        return error_set(
-            err, version == 0 ? ERR_IO : ERR_REFUSED,
-            "%s has no tables of this spoolwire yet (schema %ld, this one has %d): "
-            "start the server with it once",
-            s->name, version, VERSION);
-    return 0;
-}
-
-int schema_look(struct postgres_store *s, long *ret, struct error *err)
-{
-    enum store_role role = s->role;
-    int code = read_version(s, ret, err);
-
-    s->role = STORE_WRITER; /* the message is for the role that can migrate it */
-    if (code == 0)
-        code = check_version(s, *ret, err);
-    s->role = role;
-    return code;
-}
-
-static int migrate(struct postgres_store *s, long version, struct error *err)
-{
-    char stamp[80];
-    int code = connection_exec(s, "BEGIN", NULL, err);
-
-    for (long i = version; code == 0 && i < VERSION; i++)
-        code = connection_exec(s, steps[i], NULL, err);
-    (void)snprintf(stamp, sizeof(stamp), "UPDATE spoolwire SET version = %d; COMMIT", VERSION);
-    return code == 0 ? connection_exec(s, stamp, NULL, err) : code;
-}
-
-int schema_ready(struct postgres_store *s, struct error *err)
-{
-    long version = 0;
-    int code = read_version(s, &version, err);
-
-    if (code == 0)
-        code = check_version(s, version, err);
-    return code == 0 && version < VERSION ? migrate(s, version, err) : code;
+    return steps[i];
 }

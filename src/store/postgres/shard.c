@@ -132,8 +132,12 @@ static int wait_for_lock(struct postgres_store *s, bool *ret, struct error *err)
     return code;
 }
 
-static int refuse_busy(const struct postgres_store *s, struct error *err)
+static int refuse_busy(struct postgres_store *s, struct error *err)
 {
+    int code = s->gateway[0] == '\0' ? schema_refuse_older(s, err) : 0;
+
+    if (code != 0)
+        return code;
     return error_set(
         err, ERR_BUSY,
         "another gateway writes to the database %s: stop it first, or give another "
