@@ -14,7 +14,7 @@ struct reader_sim {
     struct server *home; /* that it reads from */
     unsigned loop;
     struct http_request *req; /* owned; NULL: not connected */
-    bool by_header, slow;
+    bool by_header, by_path, slow;
     struct cursor cursor; /* the last id that it has seen */
     struct cursor asked;  /* where this connection began */
     struct buf text;      /* of the stream, without the chunks; not yet looked at */
@@ -121,14 +121,19 @@ static void connect_to(struct sim *s, struct reader_sim *r)
     r->req->room = chance_of(&s->chance, 300) ? 200 : 65536;
     r->asked = r->cursor;
     r->by_header = r->cursor.seq > 0 && chance_of(&s->chance, 500);
+    r->by_path = r->cursor.seq % 2 == 1 && !r->by_header;
     r->gap = false;
     r->next = 0;
     r->connected = s->model->n_commits;
     what.by_header = r->by_header;
+    what.by_path = r->by_path;
     what.resumed = r->cursor.seq > 0;
     sim_note(s, "%s connects to %s in %s after %" PRIu64 ".%u%s%s", r->name, r->job,
              r->format->dialect->name, r->cursor.seq, r->cursor.k,
-             r->by_header ? " by header" : "", r->req->is_header ? " (HEAD)" : "");
+             r->by_header ? " by header"
+             : r->by_path ? " by path"
+                          : "",
+             r->req->is_header ? " (HEAD)" : "");
     r->home = sim_some_server(s);
     job_stream_open(r->home->loops[r->loop].streams, r->req, &what);
 }
@@ -229,8 +234,8 @@ static bool may_begin(const struct reader_sim *r,
     if (i == 0 && r->gap)
         return true;
     /* A person who has everything gets the end once more. */
-    return truth_is_final(t) && !r->by_header && after == c->n &&
-           c->frames[i].place.seq == t->n && (i == 0 || c->frames[i - 1].place.seq < t->n);
+    return truth_is_final(t) && r->by_path && after == c->n && c->frames[i].place.seq == t->n &&
+           (i == 0 || c->frames[i - 1].place.seq < t->n);
 }
 
 /* Finds the job that has what this connection has brought: an id may have been used again,
