@@ -251,7 +251,8 @@ http_handler api_submit, api_list, api_job, api_delete, api_cancel, api_release,
     api_answer, api_pause, api_resume, api_interrupts, api_stream;
 /* Workers */
 http_handler api_worker_lease, api_worker_events, api_worker_heartbeat, api_worker_finish,
-    api_worker_return, api_worker_lose, api_worker_answer, api_call, api_queue;
+    api_worker_return, api_worker_lose, api_worker_answer, api_call, api_queue, api_agents,
+    api_worker_state;
 /* LangGraph's assistants */
 http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assistant_delete,
     api_assistant_versions, api_assistant_latest, api_assistants_search, api_assistants_count,

@@ -1,11 +1,34 @@
-/* `spoolwire agents`: what jobs can be submitted to. */
+/* `spoolwire agents`: what jobs can be submitted to, how much waits, and what is wrong. */
 #include "cli/commands.h"
 #include "cli/listing.h"
 
 enum { OPT_NAMES = FLAG_OWN };
 
+/* "3 workers, import error: …" */
+static enum term_style put_error(void *arg,
+                                 yyjson_val *item,
+                                 yyjson_val *value,
+                                 struct buf *text)
+{
+    int64_t n = json_int(json_at(item, "broken_workers"), 0);
+
+    (void)arg;
+    if (!yyjson_is_str(value)) {
+        buf_char(text, '-');
+        return STYLE_DIM;
+    }
+    buf_i64(text, n);
+    buf_str(text, n == 1 ? STR(" worker, ") : STR(" workers, "));
+    buf_str(text, json_text(value));
+    return STYLE_RED;
+}
+
 static const struct column columns[] = {
-    { "AGENT", "agent_type", .style = STYLE_PLAIN },
+    { "AGENT", "agent", .style = STYLE_PLAIN },
+    { "KIND", "kind", .style = STYLE_DIM },
+    { "QUEUED", "queued", .style = STYLE_PLAIN },
+    { "LEASED", "leased", .style = STYLE_PLAIN },
+    { "ERROR", "error", .put = put_error },
     { "DESCRIPTION", "description", .style = STYLE_PLAIN },
     { 0 },
 };
@@ -32,7 +55,7 @@ static int run(const struct args *args)
 
     int code = remote_open(args, &r);
     if (code == EXIT_OK)
-        code = remote_get(&r, "/v1/jobs/async/agents", &reply);
+        code = remote_get(&r, "/v1/agents", &reply);
     return code != EXIT_OK ? code : remote_put(&r, args, &reply, put_agents);
 }
 
@@ -44,7 +67,10 @@ static const struct flag flags[] = {
 const struct command command_agents = {
     .name = "agents",
     .about = "list the agents",
-    .story = "Lists the agents that jobs can be submitted to.  With --json one a line.",
+    .story =
+        "Lists the agents that jobs can be submitted to: how many jobs of each wait "
+        "and run, and whether workers have said that they cannot work for it.  With --json one "
+        "a line.",
     .flags = flags,
     .takes = COMMAND_JSON | COMMAND_REMOTE,
     .run = run,

@@ -49,6 +49,39 @@ static void add_count(struct count_request *all, const struct count_request *par
         all->oldest_ms = part->oldest_ms;
 }
 
+static void add_agent(struct journal_agent_state *all, const struct journal_agent_state *part)
+{
+    all->n_waiting += part->n_waiting;
+    all->n_running += part->n_running;
+    if (part->oldest_ms > all->oldest_ms)
+        all->oldest_ms = part->oldest_ms;
+}
+
+/* The agents of the first shard, which also has what workers report, with the jobs of all. */
+static int join_agents(struct shards_call *f)
+{
+    struct agents_request *all = &f->whole->agents;
+    const struct agents_request *first = &f->parts[0].agents;
+
+    *all = (struct agents_request){ .n = first->n };
+    all->list = arena_alloc(&f->whole->mem, (first->n + 1) * sizeof(*all->list));
+    if (all->list == NULL)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < all->n; i++) {
+        struct journal_agent_state *a = &all->list[i];
+
+        *a = first->list[i];
+        if (!arena_copy(&f->whole->mem, a->name, &a->name) ||
+            !arena_copy(&f->whole->mem, a->error, &a->error))
+            return ERR_NOMEM;
+        for (size_t s = 1; s < f->n; s++)
+            for (size_t k = 0; k < f->parts[s].agents.n; k++)
+                if (str_eq(f->parts[s].agents.list[k].name, a->name))
+                    add_agent(a, &f->parts[s].agents.list[k]);
+    }
+    return 0;
+}
+
 static void join(struct shards_call *f)
 {
     struct journal_request *req = f->whole;
@@ -60,6 +93,8 @@ static void join(struct shards_call *f)
     }
     if (req->code == 0 && req->op == JOURNAL_WORKERS)
         req->code = join_workers(f);
+    if (req->code == 0 && req->op == JOURNAL_AGENTS)
+        req->code = join_agents(f);
     for (size_t i = 0; i < f->n && req->op == JOURNAL_COUNT; i++)
         add_count(&req->count, &f->parts[i].count);
     for (size_t i = 0; i < f->n; i++)

@@ -102,6 +102,10 @@ LAYOUT(line, BOTH(text) BOTH(producer_seq) BOTH(asks) BOTH(ends));
 LAYOUT(worker, BOTH(worker) ROWS(ALWAYS, agents, n_agents, text) BOTH(job) BOTH(attempt)
     BOTH(lease_until) BOTH(seen));
 #undef S
+#define S struct journal_agent_state
+LAYOUT(agent_state, BOTH(name) BOTH(n_waiting) BOTH(n_running) BOTH(oldest_ms) BOTH(n_broken)
+    BOTH(error));
+#undef S
 #define S struct journal_named
 LAYOUT(named, BOTH(id) BOTH(is_thread));
 #undef S
@@ -162,6 +166,12 @@ LAYOUT(count, ROWS(FLOW_IN, agents, n_agents, text) OUT(n_waiting)
 #define S struct workers_request
 LAYOUT(workers, ROWS(FLOW_OUT, list, n, worker));
 #undef S
+#define S struct agents_request
+LAYOUT(agents, ROWS(FLOW_OUT, list, n, agent_state));
+#undef S
+#define S struct report_request
+LAYOUT(report, IN(agent) IN(worker) IN(error));
+#undef S
 #define S struct call_request
 LAYOUT(call, IN(agent) IN(id) IN(name) IN(params) IN(wait_ms)
     ROWS(FLOW_IN, named, n_named, named) IN(keeps) OUT(output) OUT(error) OWN(is_taken)
@@ -209,6 +219,8 @@ static const struct layout *const ops[JOURNAL_OP_MAX] = {
     [JOURNAL_LOSE] = &finish,
     [JOURNAL_COUNT] = &count,
     [JOURNAL_WORKERS] = &workers,
+    [JOURNAL_AGENTS] = &agents,
+    [JOURNAL_REPORT] = &report,
     [JOURNAL_CALL] = &call,
     [JOURNAL_TAKE] = &work,
     [JOURNAL_ANSWER_CALL] = &answer,

@@ -13,6 +13,7 @@
 #include "journal/wanted.h"
 #include "journal/journal.h"
 #include "journal/call_cache.h"
+#include "journal/worker_errors.h"
 #include "record/record.h"
 #include "store/batch.h"
 
@@ -159,7 +160,8 @@ struct journal {
     struct journal_request *calls;  /* waiting calls, oldest first */
     struct journal_request *takers; /* requests that take calls; answered with the turn */
     size_t n_calls;
-    struct call_cache kept;          /* cached answers to calls */
+    struct call_cache kept; /* cached answers to calls */
+    struct worker_errors worker_errors;
     struct gateway_waiters *waiters; /* owned; see waiters.c */
     struct active_job **all;         /* every active job, for the checks of time */
     size_t n_all, cap_all;
@@ -538,6 +540,8 @@ void journal_serve_calls(struct journal *j, struct journal_request **answered);
 /* --- workers.c --------------------------------------------------------------- */
 
 void journal_workers(struct journal *j, struct journal_request *req);
+void journal_agent_states(struct journal *j, struct journal_request *req);
+void journal_report(struct journal *j, struct journal_request *req);
 
 /* --- waiters.c --------------------------------------------------------------- */
 

@@ -96,6 +96,7 @@ void journal_free(struct journal *j)
     table_done(&j->threads);
     call_cache_clear(&j->kept);
     waiters_forget(j);
+    worker_errors_clear(&j->worker_errors);
     intake_free(j->intake);
     agent_free(j->fallback);
     store_batch_done(&j->batch);

@@ -70,6 +70,7 @@ void journal_forget(struct journal *j)
     j->opt.events = events;
     call_cache_clear(&j->kept);
     waiters_forget(j);
+    worker_errors_clear(&j->worker_errors);
     known_clear(&j->known);
     wanted_clear(&j->wanted);
     store_batch_clear(&j->batch);

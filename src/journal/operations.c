@@ -43,6 +43,8 @@ static bool happens_once(const struct journal_request *req)
     case JOURNAL_HEARTBEAT:
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
+    case JOURNAL_AGENTS:
+    case JOURNAL_REPORT:
     case JOURNAL_CALL:
     case JOURNAL_TAKE:
     case JOURNAL_ANSWER_CALL:

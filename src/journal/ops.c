@@ -274,6 +274,8 @@ static const struct op ops[JOURNAL_OP_MAX] = {
     [JOURNAL_LOSE] = { .run_on = journal_lose, .has_lease = true, .is_workers = true },
     [JOURNAL_COUNT] = { .run = journal_count_waiting, .is_silent = true },
     [JOURNAL_WORKERS] = { .run = journal_workers, .is_silent = true },
+    [JOURNAL_AGENTS] = { .run = journal_agent_states, .is_silent = true },
+    [JOURNAL_REPORT] = { .run = journal_report, .is_silent = true },
 
     [JOURNAL_CALL] = { .wait = journal_call, .is_silent = true },
     [JOURNAL_TAKE] = { .wait = journal_take, .is_silent = true },

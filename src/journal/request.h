@@ -49,6 +49,8 @@ enum journal_op {
     JOURNAL_LOSE,      /* finish: its worker is lost, as when a lease runs out */
     JOURNAL_COUNT,     /* count: how many jobs wait */
     JOURNAL_WORKERS,   /* → workers: those that hold a lease, then those that wait for one */
+    JOURNAL_AGENTS,    /* → agents: the queue of each, and whether its workers can work */
+    JOURNAL_REPORT,    /* report: a worker cannot work for an agent, or can again */
 
     /* Calls: short requests to workers (calls.c). */
     JOURNAL_CALL, /* call (thread): answered when a worker has answered */
@@ -254,6 +256,26 @@ struct workers_request {
     size_t n;
 };
 
+/* An agent: its queue, and the errors that its workers have reported. */
+struct journal_agent_state {
+    struct str name;
+    uint64_t n_waiting; /* that may begin */
+    uint64_t n_running;
+    int64_t oldest_ms; /* how long the oldest has waited; 0: none does */
+    uint64_t n_broken; /* workers that cannot work for it */
+    struct str error;  /* the newest reason; absent: none */
+};
+
+struct agents_request {
+    struct journal_agent_state *list; /* out */
+    size_t n;
+};
+
+struct report_request {
+    struct str agent, worker; /* in */
+    struct str error;         /* in; absent: the worker can work */
+};
+
 /* --- calls --------------------------------------------------------------------- */
 
 /* An id in the params of a call. */
@@ -403,6 +425,8 @@ struct journal_request {
         struct return_request handed_back;
         struct count_request count;
         struct workers_request workers;
+        struct agents_request agents;
+        struct report_request report;
         struct call_request call;
         struct answer_request answer;
         struct thread_request new_thread;

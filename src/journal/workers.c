@@ -1,5 +1,6 @@
 /* The list of workers: holders of leases, and waiting lease requests; those that wait at the
- * gateways are in waiters.c. */
+ * gateways are in waiters.c.  The list of agents: how much waits for each, and what its workers
+ * have reported. */
 #include "journal/active_job.h"
 
 #include "base/error.h"
@@ -74,4 +75,44 @@ void journal_workers(struct journal *j, struct journal_request *req)
     }
     memset(req->workers.list, 0, bytes);
     req->code = put_all(j, req) ? 0 : ERR_NOMEM;
+}
+
+/* --- agents ------------------------------------------------------------------ */
+
+static bool put_agent(const struct journal *j,
+                      size_t at,
+                      struct arena *mem,
+                      struct journal_agent_state *ret)
+{
+    const struct queue *q = &j->queues[at];
+    struct str error;
+
+    *ret = (struct journal_agent_state){
+        .n_waiting = q->n,
+        .n_running = q->n_running,
+        .oldest_ms = q->n > 0 ? j->now - q->head.next->row.created : 0,
+        .n_broken = worker_errors_of(&j->worker_errors, j->opt.agents[at].name, j->now, &error),
+    };
+    return arena_copy(mem, j->opt.agents[at].name, &ret->name) &&
+           arena_copy(mem, error, &ret->error);
+}
+
+void journal_agent_states(struct journal *j, struct journal_request *req)
+{
+    struct agents_request *a = &req->agents;
+    bool ok = true;
+
+    a->n = 0;
+    a->list = arena_alloc(&req->mem, (j->opt.n_agents + 1) * sizeof(*a->list));
+    for (size_t i = 0; a->list != NULL && ok && i < j->opt.n_agents; i++)
+        ok = put_agent(j, i, &req->mem, &a->list[a->n++]);
+    req->code = a->list != NULL && ok ? 0 : ERR_NOMEM;
+}
+
+void journal_report(struct journal *j, struct journal_request *req)
+{
+    const struct report_request *r = &req->report;
+
+    worker_errors_put(&j->worker_errors, r->agent, r->worker, r->error, j->now);
+    req->code = 0;
 }

@@ -94,10 +94,16 @@ def colours_when_wanted():
 def agents_are_listed():
     agents = {"pull": {"pull": True, "description": "comes for jobs"}, "hidden": {"pull": True, "public": False}}
     with Server(agents=agents) as s:
-        equal(run(s, "agents")[0].splitlines()[0].split(), ["AGENT", "DESCRIPTION"])
+        equal(run(s, "agents")[0].splitlines()[0].split(), ["AGENT", "KIND", "QUEUED", "LEASED", "ERROR", "DESCRIPTION"])
         contains(run(s, "agents")[0], "comes for jobs", "demo")
+        s.submit("pull")
+        for worker in ("one", "two"):
+            s.post("/v1/worker/agents/pull/state", {"worker": worker, "error": "import error: No module named 'graphs'"})
+        line = next(line for line in run(s, "agents")[0].splitlines() if line.startswith("pull"))
+        equal(line.split()[1:4], ["pull", "1", "0"])
+        contains(line, "2 workers, import error: No module named 'graphs'")
         equal(sorted(run(s, "agents", "--names")[0].split()), ["demo", "pull"])
-        equal(sorted(a["agent_type"] for a in rows(run(s, "agents", "--json")[0])), ["demo", "pull"])
+        equal(sorted(a["agent"] for a in rows(run(s, "agents", "--json")[0])), ["demo", "pull"])
 
 
 @case

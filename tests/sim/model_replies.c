@@ -302,6 +302,8 @@ static void check_granted(struct call *c)
     case JOURNAL_RELEASE:
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
+    case JOURNAL_AGENTS:
+    case JOURNAL_REPORT:
     case JOURNAL_GATEWAYS:
     case JOURNAL_WAITERS:
     case JOURNAL_SETTINGS:

@@ -1,8 +1,10 @@
 /* GET /v1/agents/{agent}/queue: how much work waits for an agent, for whoever starts workers.
  *
- * ?wait=SECONDS&above=N is answered when more than N jobs are queued, or when the time is over.
- * A watch asks the journal once; then again after changes of the agent's jobs, and once a
- * second, because changes of other gateways can get lost. */
+ * ?wait=SECONDS&above=N is answered when more than N jobs are queued, or when the time is over;
+ * with tickets=N instead, when a job is queued and more than N are queued or leased: N tickets,
+ * some of which have their job, are not enough.  A watch asks the journal once; then again
+ * after changes of the agent's jobs, and once a second, because changes of other gateways can
+ * get lost. */
 #include "api/admit.h"
 #include "api/api.h"
 
@@ -23,6 +25,7 @@ struct queue_watch {
     uv_timer_t timer;
     uint64_t deadline; /* of the loop's clock */
     uint64_t above;
+    uint64_t tickets;
     bool is_soon; /* the timer is set for a change */
     bool is_closed;
 };
@@ -91,6 +94,13 @@ static void answer(struct queue_watch *w)
     finish(w);
 }
 
+static bool is_due(const struct queue_watch *w)
+{
+    const struct count_request *c = &w->count.count;
+
+    return c->n_waiting > w->above && c->n_waiting + c->n_running > w->tickets;
+}
+
 static void on_time(uv_timer_t *timer);
 
 static void on_counted(struct loop_call *call)
@@ -98,7 +108,7 @@ static void on_counted(struct loop_call *call)
     struct queue_watch *w = call->owner;
     uint64_t now = uv_now(w->timer.loop);
 
-    if (w->count.code != 0 || w->count.count.n_waiting > w->above || now >= w->deadline) {
+    if (w->count.code != 0 || is_due(w) || now >= w->deadline) {
         answer(w);
         return;
     }
@@ -136,7 +146,8 @@ static void on_change(struct hub_listener *l, const struct change *change)
 static void watch(struct http_request *req,
                   const struct app_agent *agent,
                   int64_t wait,
-                  int64_t above)
+                  int64_t above,
+                  int64_t tickets)
 {
     struct queue_watch *w = calloc(1, sizeof(*w));
     uv_loop_t *uv = http_loop_uv(http_request_loop(req));
@@ -149,6 +160,7 @@ static void watch(struct http_request *req,
     w->req = req;
     w->agent = agent->name;
     w->above = (uint64_t)above;
+    w->tickets = (uint64_t)tickets;
     w->deadline = uv_now(uv) + (uint64_t)wait * 1000;
     journal_request_init(&w->count, w->loop->box, w, on_counted);
     w->count.loop_call.dropped = on_dropped;
@@ -174,9 +186,10 @@ static bool read_number(struct http_request *req, const char *name, int64_t max,
 void api_queue(struct http_request *req)
 {
     const struct app_agent *agent = api_agent(req);
-    int64_t wait, above;
+    int64_t wait, above, tickets;
 
     if (agent != NULL && read_number(req, "wait", MAX_WAIT_S, &wait) &&
-        read_number(req, "above", INT32_MAX, &above))
-        watch(req, agent, wait, wait > 0 ? above : 0);
+        read_number(req, "above", INT32_MAX, &above) &&
+        read_number(req, "tickets", INT32_MAX, &tickets))
+        watch(req, agent, wait, above, tickets);
 }

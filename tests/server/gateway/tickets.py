@@ -190,3 +190,62 @@ def a_worker_that_goes_down_costs_an_attempt_at_once():
         equal(s.post(second.path("lose"), {"error": "the node is drained"}).status, 200)
         row = s.get(f"/v1/jobs/{job}").json
         equal((row["state"], row["error"]), ("failed", "the node is drained"))
+
+
+@case
+def tickets_that_have_their_job_are_counted_with_it():
+    with Server(agents={"pull": PULL}) as s:
+        s.submit()
+        equal(queue(s, wait=60, tickets=0).json["queued"], 1)
+        with waiting(s, "GET", "/v1/agents/pull/queue?wait=60&tickets=1") as sock:
+            lease = Worker(s).lease()  # by that ticket: 1 is leased, and none waits
+            s.submit()
+            begin = time.monotonic()
+            a = read_answer(sock, seconds=WAIT).json
+            equal((a["queued"], a["leased"]), (1, 1))
+            check(time.monotonic() - begin < 30, "not at the end of its time")
+        begin = time.monotonic()
+        equal(queue(s, wait=1, tickets=2).json["queued"], 1, "enough for both")
+        check(time.monotonic() - begin >= 0.9, "as long as asked")
+        lease.finish()
+
+
+# --- the state of agents ---------------------------------------------------------------------
+
+
+def agents(s):
+    return {a["agent"]: a for a in s.get("/v1/agents").json["agents"]}
+
+
+def state(s, agent, worker, error, **how):
+    return s.post(f"/v1/worker/agents/{agent}/state", {"worker": worker, "error": error}, **how)
+
+
+@case
+def agents_say_what_waits_and_what_is_wrong():
+    with Server(agents={"pull": PULL, "other": PULL}) as s:
+        quiet = {"agent": "other", "description": "", "kind": "pull", "queued": 0, "leased": 0, "oldest_ms": None,
+                 "broken_workers": 0, "error": None}
+        equal(agents(s)["other"], quiet)
+        s.submit()
+        s.submit()
+        lease = Worker(s).lease()
+        for worker in ("one", "two", "one"):
+            equal(state(s, "pull", worker, f"import error: {worker}").status, 200)
+        a = agents(s)["pull"]
+        equal((a["queued"], a["leased"], a["broken_workers"], a["error"]), (1, 1, 2, "import error: one"))
+        check(a["oldest_ms"] >= 0, a)
+        state(s, "pull", "one", None)
+        state(s, "pull", "two", None)
+        a = agents(s)["pull"]
+        equal((a["broken_workers"], a["error"]), (0, None))
+        equal(agents(s)["other"], quiet)
+        lease.finish()
+
+
+@cases([{}, {"worker": ""}, {"worker": 1}, {"worker": "x" * 201}, {"worker": "x", "error": 1}])
+def bad_states_are_422(body):
+    with Server(agents={"pull": PULL}) as s:
+        equal(s.post("/v1/worker/agents/pull/state", body).status, 422)
+        equal(s.post("/v1/worker/agents/none/state", {"worker": "x"}).status, 404)
+        equal(agents(s)["pull"]["broken_workers"], 0)
