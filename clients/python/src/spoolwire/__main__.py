@@ -1,5 +1,6 @@
 """python -m spoolwire run module.py:graph
 python -m spoolwire ticket --agent NAME=module.py:graph
+python -m spoolwire dask --scheduler tcp://HOST:8786 --agent NAME=module:graph
 
 `run` without --pull is a process of a pool, which the server starts and talks to over standard
 input and output.  With --pull it is a pull worker, which leases its jobs over HTTP.
@@ -8,6 +9,8 @@ input and output.  With --pull it is a pull worker, which leases its jobs over H
 processes, such as Kubernetes Jobs, Slurm arrays or cron.  It exits with 0 when a job was done,
 whatever its outcome, with 75 when there was none, and with anything else when it is broken: the
 agents are imported before a job is leased.
+
+`dask` submits tickets to a Dask cluster: a task for each job that waits (bridge.py, dask_engine.py).
 """
 
 from __future__ import annotations
@@ -16,15 +19,18 @@ import argparse
 import asyncio
 import logging
 import os
+import socket
 import sys
+import threading
+import time
 from typing import Any
 
-from .agent import Agent, BrokenAgent
+from . import engines
+from .agent import Agent, BrokenAgent, agent_of
 from .client import Client
 from .errors import GraphLoadError, SpoolwireError
 from .pool import Pool, claim_stdout
-from .runner import GraphAgent
-from .source import GraphSource
+from .ticket import import_error, report_state
 from .worker import STOPS, Worker
 
 NO_JOB = 75  # EX_TEMPFAIL: there was nothing to do
@@ -49,6 +55,7 @@ def arguments() -> argparse.ArgumentParser:
     run.add_argument("--fail-jobs", action="store_true",
                      help="a graph that cannot be loaded fails its jobs, instead of ending the "
                           "process of the pool")
+    run.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     add_pulling(run)
     run.add_argument("--once", action="store_true", help="with --pull: one job, then exit")
     ticket = commands.add_parser("ticket", help="lease one job, work on it and exit")
@@ -58,6 +65,7 @@ def arguments() -> argparse.ArgumentParser:
     ticket.add_argument("--url", help="the server's address (SPOOLWIRE_URL)")
     ticket.add_argument("--token", help="a token with the scope `worker` (SPOOLWIRE_TOKEN)")
     add_pulling(ticket)
+    engines.add_dask(commands)
     return parser
 
 
@@ -85,8 +93,20 @@ async def pull(args: argparse.Namespace) -> None:
 
 
 async def pull_once(args: argparse.Namespace, agents: dict[str, str]) -> int:
-    worker = worker_of(args, agents)
+    try:
+        worker = worker_of(args, agents)
+    except (Exception, SystemExit) as e:
+        await report_broken(args, agents, e)
+        raise
     return 0 if await worker.run_once(wait=args.wait, signals=True) else NO_JOB
+
+
+async def report_broken(args: argparse.Namespace, agents: dict[str, str], e: BaseException) -> None:
+    """Nobody may be looking at the output of a ticket: the server is told, too."""
+    client = Client(args.url, args.token)
+    for name in agents:
+        await report_state(client, name, f"{socket.gethostname()}:{os.getpid()}", import_error(e))
+    client.close()
 
 
 def named_agents(texts: list[str]) -> dict[str, str]:
@@ -104,9 +124,19 @@ async def serve_pool(args: argparse.Namespace, stdout: int) -> None:
     await Pool(load(args, client), client, stdout).run()
 
 
+def exit_with(parent: int) -> None:
+    """Ends this process when @parent has exited, also while the agent's code blocks."""
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def load(args: argparse.Namespace, client: Client | None) -> Agent:
     try:
-        return GraphAgent(GraphSource.of(args.graph), client=client, stream=args.stream)
+        return agent_of(args.graph, client=client, stream=args.stream)
     except (Exception, SystemExit) as e:
         if not args.fail_jobs:
             raise
@@ -123,6 +153,9 @@ def main() -> None:
     args = arguments().parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
+        if args.command in engines.ENGINES:
+            asyncio.run(engines.feed(args))
+            return
         if args.command == "ticket":
             sys.exit(asyncio.run(pull_once(args, named_agents(args.agents))))
         if args.pull and args.once:
@@ -132,6 +165,8 @@ def main() -> None:
         else:
             if "SPOOLWIRE_JOB" in os.environ:
                 raise SpoolwireError("this process was started for one job: give its agent a pool ('pool: {size: 1}')")
+            if args.parent:
+                exit_with(args.parent)
             asyncio.run(serve_pool(args, claim_stdout()))
     except SpoolwireError as e:
         sys.exit(f"python -m spoolwire: {e}")

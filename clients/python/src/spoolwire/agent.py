@@ -48,8 +48,20 @@ class BrokenAgent:
         raise self._error
 
 
+def is_handler(thing: Any) -> bool:
+    """Not a function that makes a graph, which takes a config."""
+    return (inspect.iscoroutinefunction(thing) or inspect.isasyncgenfunction(thing)) and \
+        list(inspect.signature(thing).parameters) == ["job"]
+
+
 def agent_of(thing: Any, **how: Any) -> Agent:
-    """@thing as an agent: a handler, a graph, or "module.py:graph"."""
+    """@thing as an agent: a handler, a graph, or "module.py:graph", which may name a handler too: an
+    asynchronous function of one parameter, `job`."""
+    if isinstance(thing, str):
+        from .source import GraphSource, load
+
+        named = load(thing)
+        thing = named if is_handler(named) else GraphSource(named, thing)
     if hasattr(thing, "work") and hasattr(thing, "call"):
         return cast(Agent, thing)
     if inspect.iscoroutinefunction(thing) or inspect.isasyncgenfunction(thing):

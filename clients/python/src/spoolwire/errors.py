@@ -40,5 +40,17 @@ class HandBack(SpoolwireError):
     """Raised by a handler: requeues the job, without using up an attempt."""
 
 
+class JobLost(SpoolwireError):
+    """Raised by a handler: requeues the job, which uses up an attempt."""
+
+
+class JobFailed(SpoolwireError):
+    """Raised by a handler: the job has failed elsewhere, with an error of that type."""
+
+    def __init__(self, error: str, error_type: str | None) -> None:
+        super().__init__(error)
+        self.error_type = error_type
+
+
 class GraphLoadError(SpoolwireError):
     """The graph of this process could not be loaded; its jobs fail with the reason."""

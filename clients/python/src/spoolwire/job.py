@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import Any, Protocol
 
 from .client import Client
 from .encode import encode
-from .errors import HandBack, Interrupted
+from .errors import HandBack, Interrupted, JobFailed, JobLost
+
+log = logging.getLogger("spoolwire")
 
 Fence = Mapping[str, str]  # query parameters of a write that prove that we still have the job's lease
 
@@ -39,7 +42,8 @@ class Assignment:
         return cls(said["job"], int(said["attempt"]), str(said.get("agent", "")), said.get("input"),
                    said.get("resume"), said.get("thread"), said.get("run") or {}, said.get("lease"),
                    int(said.get("seq") or 0), lease_seconds,
-                   float(said.get("heartbeat_seconds") or max(lease_seconds / 4, 1)), executor)
+                   float(said.get("heartbeat_seconds") or max(lease_seconds / 4, 1)),
+                   executor or said.get("executor"))
 
     @property
     def proof(self) -> Fence:
@@ -182,6 +186,11 @@ async def perform(handler: Handler, job: Job) -> Finish:
         return Finish("interrupted")
     except HandBack:
         return Finish("return")
+    except JobLost as e:
+        log.warning("job %s: %s", job.id, e)
+        return Finish("lose")
+    except JobFailed as e:
+        return Finish("failure", error=str(e), error_type=e.error_type)
     except asyncio.CancelledError:
         if job.cancel_wanted:
             return Finish("cancelled")

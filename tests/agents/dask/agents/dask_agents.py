@@ -1,0 +1,87 @@
+"""The agents of the suite, as a package that the workers of the cluster have."""
+
+import asyncio
+import os
+import signal
+import time
+
+import spoolwire
+
+
+def event(n):
+    return {"namespace": [], "mode": "custom", "payload": {"n": n}}
+
+
+async def talk(job):
+    """Says the numbers up to `n`, one every `every` seconds."""
+    asked = job.input if isinstance(job.input, dict) else {}
+    for n in range(asked.get("n", 3)):
+        await job.emit(event(n))
+        if asked.get("every"):
+            await job.flush()
+            await asyncio.sleep(asked["every"])
+    return {"attempt": job.assignment.attempt, "pid": os.getpid(), "env": os.environ.get("DASK_TEST")}
+
+
+async def silent(job):
+    """Waits; with `look` it ends in its own way when it is cancelled."""
+    await job.emit(event(0))
+    await job.flush()
+    if job.input.get("look"):
+        await spoolwire.cancelled().wait()
+        await job.emit(event("stopped"))
+        raise asyncio.CancelledError
+    await asyncio.sleep(3600)
+
+
+async def blocking(job):
+    """Never gives the loop back."""
+    await job.emit(event(0))
+    await job.flush()
+    time.sleep(job.input.get("seconds", 3600))
+    return "done"
+
+
+async def deadly(job):
+    """Kills the process that runs it."""
+    with open(job.input["notes"], "a") as f:
+        f.write(f"{job.assignment.attempt}\n")
+    await job.emit(event(job.assignment.attempt))
+    await job.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+    await asyncio.sleep(3600)
+
+
+def _graph():
+    from typing import TypedDict
+
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import interrupt
+
+    class State(TypedDict, total=False):
+        count: int
+        answer: str
+
+    def ask(state):
+        return {"answer": interrupt({"question": "go on?"}), "count": state.get("count", 0) + 1}
+
+    def add(state):
+        return {"count": state.get("count", 0) + 1}
+
+    asking = StateGraph(State)
+    asking.add_node("ask", ask)
+    asking.add_edge(START, "ask")
+    asking.add_edge("ask", END)
+    counting = StateGraph(State)
+    counting.add_node("add", add)
+    counting.add_edge(START, "add")
+    counting.add_edge("add", END)
+    return asking.compile(), counting.compile()
+
+
+def asking():
+    return _graph()[0]
+
+
+def counting():
+    return _graph()[1]

@@ -1,0 +1,112 @@
+"""Jobs on a cluster: short ones, many, questions, threads, placing, several bridges."""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, agents, bridge, environment, said, scene, shared
+from gateway import Server, until
+from harness import case, check, equal
+
+
+@case
+def two_hundred_short_jobs():
+    with scene() as (s, _):
+        jobs = [s.submit("mine", {"n": 2}) for _ in range(200)]
+        outputs = [s.until_state(job, "succeeded", seconds=MANY)["output"] for job in jobs]
+        equal({o["attempt"] for o in outputs}, {1}, "no job was tried twice")
+        check(len({o["pid"] for o in outputs}) == 2, "both workers have worked")
+        for job in jobs[::20]:
+            equal(said(s, job), [0, 1])
+
+
+@case
+def several_jobs_for_a_ticket():
+    with scene("--jobs", "5", "--tickets", "2") as (s, _):
+        jobs = [s.submit("mine", {"n": 1}) for _ in range(30)]
+        for job in jobs:
+            s.until_state(job, "succeeded", seconds=MANY)
+
+
+@case
+def two_bridges_for_one_agent():
+    with scene() as (s, _), bridge(s, shared()) as second:
+        jobs = [s.submit("mine", {"n": 1}) for _ in range(60)]
+        for job in jobs:
+            equal(s.until_state(job, "succeeded", seconds=MANY)["attempt"], 1)
+        equal(second.terminate(), 0, second.text())
+        s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
+
+
+@case
+def a_question_and_its_answer():
+    with scene(graph="asking") as (s, _):
+        job = s.submit("mine", {})
+        s.until_state(job, "waiting", seconds=MANY)
+        equal(s.post(f"/v1/jobs/{job}/answer", {"value": "yes"}).status, 200)
+        equal(s.until_state(job, "succeeded", seconds=MANY)["output"], {"answer": "yes", "count": 1})
+
+
+@case
+def runs_of_a_thread_of_the_langgraph_api():
+    with scene(graph="counting") as (s, _):
+        thread = s.post("/threads", {}).json["thread_id"]
+        for n in (1, 2, 3):
+            run = {"assistant_id": "mine", "input": {"count": n} if n == 1 else {}}
+            equal(s.post(f"/threads/{thread}/runs/wait", run, seconds=MANY).json["count"], n + 1)
+        equal(s.get(f"/threads/{thread}/state").json["values"]["count"], 4)
+
+
+@case
+def the_environment_and_a_process_of_its_own():
+    with scene("--child", "--env", "DASK_TEST=here", "--jobs", "2") as (s, _):
+        first, second = [s.until_state(s.submit("mine"), "succeeded", seconds=MANY)["output"] for _ in range(2)]
+        equal((first["env"], second["env"]), ("here", "here"))
+        check(first["pid"] != os.getpid())
+
+
+@case
+def resources_and_workers_are_kept_to():
+    with Cluster(workers=0) as cluster, Server(agents={"mine": PULL, "other": PULL}) as s:
+        cluster.add_worker("--name", "plain")
+        with bridge(s, cluster, "--resources", "GPU=1", "--agent", "other=dask_agents:talk", "--workers", "special"):
+            jobs = [s.submit("mine"), s.submit("other")]
+            until("it is said", lambda: "none of the workers special is in" in (agents(s)["other"]["error"] or ""), seconds=MANY)
+            equal([agents(s)[name]["queued"] for name in ("mine", "other")], [1, 1])
+            cluster.add_worker("--name", "special", "--resources", "GPU=1")
+            pids = {s.until_state(job, "succeeded", seconds=MANY)["output"]["pid"] for job in jobs}
+            equal(pids, {cluster.workers[1].process.pid})
+
+
+@case
+def modules_and_the_kit_are_uploaded():
+    with Cluster(workers=0) as cluster, tempfile.TemporaryDirectory() as folder:
+        cluster.add_worker(folders=(folder,), wait=True)  # with nothing of ours
+        module = os.path.join(folder, "uploaded", "dask_agents.py")
+        os.mkdir(os.path.dirname(module))
+        shutil.copy(os.path.join(AGENTS, "dask_agents.py"), module)
+        with scene("--upload-kit", "--upload", module, cluster=cluster) as (s, _):
+            s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
+            cluster.add_worker(folders=(folder,))
+            cluster.workers[0].kill()
+            s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
+
+
+@case
+def an_adaptive_cluster_grows_and_shrinks_with_the_queue():
+    """0 → n → 0 workers: `distributed` decides by our tickets."""
+    with Process(sys.executable, os.path.join(HERE, "adaptive.py"), env=environment(AGENTS, KIT)) as cluster, \
+            Server(agents={"mine": PULL}) as s:
+        def seen():
+            return [line.split()[1] for line in cluster.text().splitlines() if line.startswith("workers ")]
+
+        until("the cluster is there", lambda: seen() == ["0"] or cluster.process.poll() is not None, seconds=MANY)
+        address = re.search(r"^at (\S+)", cluster.text(), re.M)
+        with bridge(s, address[1]):
+            jobs = [s.submit("mine", {"n": 4, "every": 0.3}) for _ in range(8)]
+            for job in jobs:
+                equal(s.until_state(job, "succeeded", seconds=MANY)["attempt"], 1)
+            check(max(seen()) >= "1", seen())
+            until("it is empty again", lambda: seen()[-1] == "0", seconds=MANY)
