@@ -48,6 +48,7 @@ struct agent_runner {
     struct task **slots; /* owned; the task in each slot, or NULL; only for kinds whose jobs
                             outlive the server */
     size_t slot;         /* of the pending lease request */
+    int64_t shard;       /* with slots: leases jobs of this one */
     bool is_wanted;      /* a job may be waiting */
     bool owes;           /* a leased job was not started and is still to be returned */
     bool ask_first;      /* send a heartbeat first: a cancel may have arrived before the job */
@@ -73,7 +74,8 @@ struct exec {
     /* Any thread: */
     struct loop_message wake;
     atomic_bool wake_posted, drain_asked, stop_asked;
-    atomic_bool is_follower; /* another gateway runs the jobs that outlive a server */
+    _Atomic uint64_t written; /* shards whose jobs that outlive a server run here, as bits */
+    int64_t n_shards;
     atomic_size_t n_running;
     /* The owner's thread: */
     pthread_t thread;
@@ -103,8 +105,12 @@ static void name_place(struct agent_runner *runner, struct journal_request *req)
     runner->slot = 0;
     while (runner->slots[runner->slot] != NULL)
         runner->slot++;
-    (void)snprintf(name, sizeof(name), "%s:%.*s:%zu", agent_kinds[runner->agent->kind].name,
-                   STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
+    int n = snprintf(name, sizeof(name), "%s:%.*s:%zu", agent_kinds[runner->agent->kind].name,
+                     STR_ARG(str_head(runner->agent->name, 100)), runner->slot); /* fits */
+    if (runner->exec->n_shards > 1)
+        (void)snprintf(name + n, sizeof(name) - (size_t)n, ":%lld", (long long)runner->shard);
+    req->is_pinned = true;
+    req->shard = runner->shard;
     (void)arena_copy(&req->mem, str_of(name), &req->work.request_id); /* without memory: no
                                                                          request id */
 }
@@ -142,7 +148,8 @@ static void ask(struct agent_runner *runner, enum journal_op op)
 
 static bool is_left_to_writer(const struct agent_runner *runner)
 {
-    return runner->slots != NULL && atomic_load(&runner->exec->is_follower);
+    return runner->slots != NULL &&
+           (atomic_load(&runner->exec->written) >> runner->shard & 1) == 0;
 }
 
 static void lease(struct agent_runner *runner)
@@ -399,13 +406,12 @@ void exec_queued(struct exec *e, struct str agent)
         if (str_eq(e->runners[i].agent->name, agent)) {
             atomic_store(&e->runners[i].hint, true);
             wake(e);
-            return;
         }
 }
 
-void exec_set_writer(struct exec *e, bool is_writer)
+void exec_set_shards(struct exec *e, uint64_t written)
 {
-    atomic_store(&e->is_follower, !is_writer);
+    atomic_store(&e->written, written);
     wake(e);
 }
 
@@ -557,39 +563,61 @@ static int add_pool(struct agent_runner *runner)
     return err;
 }
 
+static int add_runner(struct exec *e,
+                      const struct exec_options *options,
+                      const struct exec_agent *agent,
+                      int64_t shard,
+                      struct error *err)
+{
+    const struct agent_kind_traits *kind = &agent_kinds[agent->kind];
+    bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
+    struct agent_runner *runner = &e->runners[e->n_runners];
+
+    if (kind->has_processes && !has_command)
+        return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
+                         STR_ARG(str_head(agent->name, 80)));
+    if (environment_init(&runner->env, options->mark, environ, agent->env) != 0)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    runner->exec = e;
+    runner->agent = agent;
+    runner->shard = shard;
+    runner->is_wanted = true; /* jobs may wait already */
+    journal_request_init(&runner->lease, e->box, runner, on_lease_answered);
+    e->n_runners++;
+    if (kind->outlives_server)
+        runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
+    if (kind->outlives_server && runner->slots == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    if (agent->kind == AGENT_POOL && add_pool(runner) != 0)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    return 0;
+}
+
+/* Jobs that outlive a server have a runner for each shard: its writer runs them. */
+static int64_t runners_of(const struct exec *e, const struct exec_agent *agent)
+{
+    return agent_kinds[agent->kind].outlives_server ? e->n_shards : 1;
+}
+
 static int add_runners(struct exec *e, const struct exec_options *options, struct error *err)
 {
-    size_t n_places = 0;
+    size_t n_places = 0, n_runners = 0;
+    int code = 0;
 
-    e->runners = calloc(options->n + 1, sizeof(*e->runners));
-    for (size_t i = 0; i < options->n && e->runners != NULL; i++) {
-        const struct exec_agent *agent = &options->agents[i];
-        struct agent_runner *runner = &e->runners[i];
+    for (size_t i = 0; i < options->n; i++) {
+        size_t n = (size_t)runners_of(e, &options->agents[i]);
 
-        const struct agent_kind_traits *kind = &agent_kinds[agent->kind];
-        bool has_command = agent->argv != NULL && agent->argv[0] != NULL;
-
-        if (kind->has_processes && !has_command)
-            return error_set(err, ERR_TYPE, "agent %.*s: no command to run",
-                             STR_ARG(str_head(agent->name, 80)));
-        if (environment_init(&runner->env, options->mark, environ, agent->env) != 0)
-            return error_set(err, ERR_NOMEM, "out of memory");
-        runner->exec = e;
-        runner->agent = agent;
-        runner->is_wanted = true; /* jobs may wait already */
-        journal_request_init(&runner->lease, e->box, runner, on_lease_answered);
-        e->n_runners = i + 1;
-        if (kind->outlives_server)
-            runner->slots = calloc(places(agent) + 1, sizeof(*runner->slots));
-        if (kind->outlives_server && runner->slots == NULL)
-            return error_set(err, ERR_NOMEM, "out of memory");
-        if (agent->kind == AGENT_POOL && add_pool(runner) != 0)
-            return error_set(err, ERR_NOMEM, "out of memory");
-        n_places += agent->kind == AGENT_POOL ? 0 : places(agent);
+        n_runners += n;
+        n_places += options->agents[i].kind == AGENT_POOL ? 0 : n * places(&options->agents[i]);
     }
+    e->runners = calloc(n_runners + 1, sizeof(*e->runners));
     e->works = calloc(n_places + 1, sizeof(*e->works));
-    return e->runners != NULL && e->works != NULL ? 0
-                                                  : error_set(err, ERR_NOMEM, "out of memory");
+    if (e->runners == NULL || e->works == NULL)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < options->n; i++)
+        for (int64_t k = 0; code == 0 && k < runners_of(e, &options->agents[i]); k++)
+            code = add_runner(e, options, &options->agents[i], k, err);
+    return code;
 }
 
 /* Opens what the agents of each kind share. */
@@ -653,6 +681,8 @@ int exec_new(const struct exec_options *options, struct exec **ret, struct error
                              .reader = &e->reader };
     report_reader_init(&e->reader, OUTBOX_MAX_LINE);
     e->wake.deliver = on_wake;
+    e->n_shards = options->n_shards > 0 ? options->n_shards : 1;
+    atomic_store(&e->written, UINT64_MAX);
     if (options->gateway != NULL)
         (void)snprintf(e->gateway, sizeof(e->gateway), "%s", options->gateway);
     sign(e);

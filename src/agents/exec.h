@@ -119,6 +119,7 @@ struct exec_options {
     const struct redis_url *redis; /* needed by agents of the kind arq */
     struct barriers *barriers;     /* of their channels; borrowed; NULL: no subscriber */
     const char *gateway; /* the id of this one among several (at most 39 bytes), or NULL */
+    int64_t n_shards;    /* of the database; 0: 1 */
 };
 
 /* Numbers of processes, in pools and outside of pools. */
@@ -140,10 +141,10 @@ MUST_CHECK int exec_start(struct exec *e, char *const *more, struct error *err);
 void exec_queued(struct exec *e, struct str agent);
 /* A cancel was requested of the job with that key.  Attempts other than ours are ignored. */
 void exec_cancel(struct exec *e, int64_t key, int64_t attempt);
-/* Of several gateways, the one that writes runs the jobs that outlive a server (in queues of
- * ARQ): the next one repeats the leases of its slots, and so finds the calls again.  Others
- * leave them.  True until it is told. */
-void exec_set_writer(struct exec *e, bool is_writer);
+/* Of several gateways, the one that writes a shard runs its jobs that outlive a server (in
+ * queues of ARQ): the next one repeats the leases of its slots, and so finds the calls again.
+ * Others leave them.  @written: the shards of this one, as bits; all until it is told. */
+void exec_set_shards(struct exec *e, uint64_t written);
 /* The journal has other news for that job's worker: sends a heartbeat to get them. */
 void exec_ask(struct exec *e, int64_t key, int64_t attempt);
 /* No new jobs; those that run get SIGTERM (SIGKILL after the grace time) and are requeued

@@ -122,8 +122,6 @@ static void fill_part(struct journal_request *part, const struct journal_request
         part->count = req->count;
     else if (req->op == JOURNAL_SETTINGS)
         part->settings = req->settings;
-    else if (req->op == JOURNAL_FEED)
-        part->feed = req->feed;
 }
 
 void fan_out(struct shard_router *r, struct journal_request *req)

@@ -1,6 +1,6 @@
 /* Requests that concern more than one shard of the database.
  *
- *     COUNT, WORKERS, SETTINGS, FEED without a job ──▶ one request to each shard ──▶ one answer
+ *     COUNT, WORKERS, SETTINGS ──▶ one request to each shard ──▶ one answer
  *
  * For the router. */
 #ifndef CLUSTER_FAN_OUT_H

@@ -120,7 +120,7 @@ LAYOUT(mark, BOTH(key) BOTH(published));
 LAYOUT(header, OWN(next) OWN(loop_call) OWN(mem) OWN(op) IN(job) IN(thread)
     OWN(thread_key) PART(FLOW_IN, MEMBER_STRUCT, lease, lease)
     PART(FLOW_IN, MEMBER_STRUCT, caller, caller) PART(FLOW_IN, MEMBER_POINTER, job_scope, scope)
-    OWN(withdrawn) OWN(is_forwarded) IN(is_repeat) IN(operation) OUT(cancel) OUT(pause) OUT(lease_ms) OWN(router) OWN(code) OWN(why) OUT(shard)
+    OWN(withdrawn) OWN(is_forwarded) OWN(is_pinned) IN(is_repeat) IN(operation) OUT(cancel) OUT(pause) OUT(lease_ms) OWN(router) OWN(code) OWN(why) OUT(shard)
     PART(FLOW_OUT, MEMBER_POINTER, row, job));
 #undef S
 /* codec.c follows `more`. */

@@ -13,7 +13,6 @@
 enum {
     N_KNOWN = 8192,
     KEY_BLOCK = 1024, /* keys that a shard takes at once; another number only costs time */
-    SPACE_IDS = 1,    /* of key_stable() */
 };
 
 struct shard_router {
@@ -58,16 +57,10 @@ void shard_router_learn(struct shard_router *r, int64_t key, int64_t shard)
 
 static int64_t shard_of_text(const struct shard_router *r, struct str text)
 {
-    struct key k = key_stable(SPACE_IDS, text);
+    struct key k = key_stable(JOURNAL_SPACE_IDS, text);
     int64_t shard = known(r, k.b);
 
     return shard >= 0 ? shard : (int64_t)(k.a % (uint64_t)r->n);
-}
-
-/* The shard of a new job: the same on every gateway. */
-static int64_t shard_of_new(const struct shard_router *r, struct str text)
-{
-    return (int64_t)(key_stable(SPACE_IDS, text).a % (uint64_t)r->n);
 }
 
 static int64_t shard_of_job(const struct shard_router *r, const struct journal_request *req)
@@ -83,7 +76,8 @@ static int64_t shard_of_submit(const struct shard_router *r, const struct journa
 
     if (!str_absent(s->run.kwargs) && !s->is_temporary)
         return shard_of_text(r, req->thread);
-    return shard_of_new(r, s->idempotency_key.p != NULL ? s->idempotency_key : s->id);
+    return journal_shard_of_new(s->idempotency_key.p != NULL ? s->idempotency_key : s->id,
+                                r->n);
 }
 
 /* --- the table ---------------------------------------------------------------------------- */
@@ -108,7 +102,7 @@ static const enum route routes[JOURNAL_OP_MAX] = {
     [JOURNAL_PAUSE] = ROUTE_JOB,
     [JOURNAL_RESUME] = ROUTE_JOB,
     [JOURNAL_EXPIRE] = ROUTE_JOB,
-    [JOURNAL_FEED] = ROUTE_JOB, /* without a job: all */
+    [JOURNAL_FEED] = ROUTE_JOB, /* it is pinned: redis/subscriber.c */
 
     [JOURNAL_LEASE] = ROUTE_LEASE,
     [JOURNAL_APPEND] = ROUTE_JOB,
@@ -144,8 +138,7 @@ static const enum route routes[JOURNAL_OP_MAX] = {
     [JOURNAL_ASSISTANT_CHOOSE] = ROUTE_FIRST,
     [JOURNAL_ASSISTANT_DELETE] = ROUTE_FIRST,
 
-    [JOURNAL_MARK_PUBLISHED] = ROUTE_FIRST, /* any: it writes rows, whoever has them in memory
-                                             */
+    [JOURNAL_MARK_PUBLISHED] = ROUTE_FIRST, /* it is pinned: redis/publisher.c */
     [JOURNAL_GATEWAYS] = ROUTE_FIRST,       /* not posted here: cluster/member.c */
     [JOURNAL_WAITERS] = ROUTE_FIRST,        /* nor this: cluster/seekers.c */
     [JOURNAL_SETTINGS] = ROUTE_ALL,
@@ -155,8 +148,6 @@ static enum route route_of(const struct journal_request *req)
 {
     bool has_job = !str_absent(req->job);
 
-    if (req->op == JOURNAL_FEED && !has_job)
-        return ROUTE_ALL;
     if (req->op == JOURNAL_CHECKPOINTS_HOLD && !has_job)
         return ROUTE_FIRST;
     if (routes[req->op] == ROUTE_HELD && (has_job || req->checkpoint.is_held))
@@ -221,10 +212,10 @@ void shard_router_post(void *router, struct journal_request *chain)
         chain = req->next;
         req->next = NULL;
         enum route route = route_of(req);
-        if (take_apart(r, route, req))
+        if (!req->is_pinned && take_apart(r, route, req))
             continue;
-        int64_t shard = shard_of(r, route, req);
-        req->router = &r->answers;
+        int64_t shard = req->is_pinned ? req->shard : shard_of(r, route, req);
+        req->router = req->is_pinned ? NULL : &r->answers;
         if (first[shard] == NULL)
             first[shard] = req;
         else
@@ -243,9 +234,10 @@ static void learn_from(struct shard_router *r, const struct journal_request *req
     if (!is_thread && req->lease.key != 0)
         shard_router_learn(r, req->lease.key, req->shard);
     else if (is_thread || str_absent(req->thread))
-        learn(r, key_stable(SPACE_IDS, is_thread ? req->thread : req->job).b, req->shard);
+        learn(r, key_stable(JOURNAL_SPACE_IDS, is_thread ? req->thread : req->job).b,
+              req->shard);
     else
-        learn(r, key_stable(SPACE_IDS, req->thread).b, req->shard);
+        learn(r, key_stable(JOURNAL_SPACE_IDS, req->thread).b, req->shard);
 }
 
 static bool on_answered(struct journal_router *answers, struct journal_request *req)

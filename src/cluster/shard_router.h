@@ -12,6 +12,7 @@
  * Where a new job goes: to the shard of its thread, else of its idempotency key, else of its
  * id, all by hash.  Jobs that are made together go where the first one goes.
  *
+ * A pinned request goes to the shard that it names, and what that one answers is its answer.
  * Some requests concern all shards: leases (cluster/seekers.h), and what counts or lists
  * (cluster/fan_out.h).  Calls, assistants and items of clients belong to shard 0.
  *

@@ -1,5 +1,7 @@
 #include "journal/request.h"
 
+#include "base/table.h"
+
 #include <assert.h>
 
 void journal_request_init(struct journal_request *req,
@@ -16,6 +18,11 @@ void journal_request_done(struct journal_request *req)
 {
     assert(!req->loop_call.is_pending);
     arena_done(&req->mem);
+}
+
+int64_t journal_shard_of_new(struct str text, int64_t n_shards)
+{
+    return (int64_t)(key_stable(JOURNAL_SPACE_IDS, text).a % (uint64_t)n_shards);
 }
 
 bool journal_worker_copy(struct arena *mem,

@@ -89,6 +89,12 @@ enum journal_op {
     JOURNAL_OP_MAX
 };
 
+/* For key_stable(): of ids of jobs and threads, and of idempotency keys. */
+enum { JOURNAL_SPACE_IDS = 1 };
+
+/* The shard of a new job, by its id or its idempotency key: the same on every gateway. */
+int64_t journal_shard_of_new(struct str text, int64_t n_shards);
+
 /* Is it a request of workers?  Then `caller` says who asks; else `job_scope` is what the caller
  * may see. */
 bool journal_op_is_workers(enum journal_op op);
@@ -394,6 +400,7 @@ struct journal_request {
     atomic_bool withdrawn; /* LEASE, CALL, HEARTBEAT: the caller has disconnected; set by its
                               thread */
     bool is_forwarded;     /* another gateway has sent it: it is not sent on */
+    bool is_pinned;        /* for `shard` alone, whichever its job is in */
     bool is_repeat;        /* it may have been done before, as the same operation */
     struct str operation;  /* its id, never used again; absent: the request is not sent again */
     struct journal_router *router; /* sees the answer first; NULL: none */
@@ -409,7 +416,7 @@ struct journal_request {
      * own the jobs.  ERR_ELSEWHERE: `shard` has the job, or the thread. */
     int code;
     struct error why;
-    int64_t shard;
+    int64_t shard;       /* in, if it is pinned; out, for ERR_ELSEWHERE */
     struct job_row *row; /* the job, in `mem`; NULL: not found, or the operation does not return
                             it */
 

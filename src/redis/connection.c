@@ -317,15 +317,29 @@ static bool on_push(void *arg, const struct push *push)
         cut(r, push->payload);
     else if (!r->is_ready)
         ready(r);
+    else if (r->opt.subscribed != NULL)
+        r->opt.subscribed(r->opt.arg);
     return !l->is_cut;
+}
+
+static bool send_subscription(struct link *l)
+{
+    return redisAsyncCommand(l->context, NULL, NULL, "PSUBSCRIBE %s", l->redis->opt.pattern) ==
+           REDIS_OK;
 }
 
 static void subscribe(struct link *l)
 {
     l->is_pushed = true;
-    if (redisAsyncCommand(l->context, NULL, NULL, "PSUBSCRIBE %s", l->redis->opt.pattern) !=
-        REDIS_OK)
+    if (!send_subscription(l))
         cut(l->redis, STR("out of memory"));
+}
+
+int redis_subscribe_again(struct redis *r)
+{
+    if (!redis_is_connected(r))
+        return ERR_BUSY;
+    return send_subscription(r->link) ? 0 : ERR_NOMEM;
 }
 
 static void on_setup(redisAsyncContext *c, void *answer, void *last)

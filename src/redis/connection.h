@@ -10,6 +10,7 @@
 #define REDIS_CONNECTION_H
 
 #include "base/counter.h"
+#include "base/must_check.h"
 #include "config/values/redis_url.h"
 #include "base/str.h"
 
@@ -38,6 +39,8 @@ struct redis_options {
      * until the callback returns. */
     const char *pattern;
     void (*message)(void *arg, struct str channel, struct str payload);
+    /* redis_subscribe_again() was executed.  May be NULL. */
+    void (*subscribed)(void *arg);
     void *arg;
     struct redis_counts *counts; /* borrowed; where to count; NULL: nowhere */
 };
@@ -68,6 +71,11 @@ int redis_send(struct redis *r,
                int64_t deadline_ms,
                redis_reply_cb cb,
                void *arg);
+
+/* Subscribes to the pattern once more, which changes nothing: `subscribed` is called behind all
+ * messages that were published before Redis has executed it.  ERR_BUSY (not connected),
+ * ERR_NOMEM: it will not be called.  Nor is it if the connection is lost. */
+MUST_CHECK int redis_subscribe_again(struct redis *r);
 
 /* While held, nothing is read from the socket: Redis buffers our messages, up to its own
  * limit. */

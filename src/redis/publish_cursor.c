@@ -39,6 +39,7 @@ struct publish_cursor *publish_cursors_add(struct publish_cursors *all,
     str_copy(cursor->id, row->id);
     cursor->id_n = row->id.n;
     cursor->key = row->key;
+    cursor->shard = row->shard;
     cursor->marked = row->published;
     cursor->is_silent = row->published < 0;
     cursor->published = cursor->known = cursor->is_silent ? 0 : (uint64_t)row->published;

@@ -20,7 +20,7 @@ enum { PUBLISH_CURSOR_MAX_ID = 64 };
 struct publish_cursor {
     struct publish_cursor *prev, *next; /* list of all, oldest first */
     struct publish_cursor *after;       /* in the queue */
-    int64_t key;
+    int64_t key, shard;
     uint64_t known, published;
     int64_t marked; /* the value in the store; see job_row.published */
     bool is_final;

@@ -56,8 +56,9 @@ struct publisher {
     struct journal_request post;
     struct journal_mark marks[MAX_MARKS];
     size_t n_marks;
-    bool is_paused; /* Redis returned an error: pause until the next tick */
-    bool rests;     /* another gateway publishes */
+    bool is_paused;   /* Redis returned an error: pause until the next tick */
+    uint64_t written; /* shards whose jobs are published here, as bits */
+    int64_t marked;   /* the shard whose cursors were stored last */
     bool is_closing, is_closed;
     unsigned n_closing; /* ticks since it began to close */
     unsigned n_handles;
@@ -81,6 +82,11 @@ static void learn(struct publisher *p,
         cursor->known = known;
     }
     publish_cursors_line_up(&p->cursors, cursor);
+}
+
+static bool is_ours(const struct publisher *p, int64_t shard)
+{
+    return p->written >> shard & 1;
 }
 
 static void move_on(struct publisher *p, struct publish_cursor *cursor, uint64_t to)
@@ -231,7 +237,7 @@ static void publish(struct publisher *p, struct publish_cursor *cursor)
 
 static bool may_publish(const struct publisher *p)
 {
-    return p->cursors.first != NULL && !p->is_paused && !p->rests && !p->is_closed &&
+    return p->cursors.first != NULL && !p->is_paused && !p->is_closed &&
            p->flying < MAX_FLYING && redis_is_connected(p->redis);
 }
 
@@ -279,7 +285,7 @@ static struct publish_cursor *meet(struct publisher *p, const struct headline *h
     struct job_row row;
 
     if (h->is_gone || store_job_get(p->opt.reader, h->job, &row, NULL) != 0 ||
-        row.key != h->key)
+        row.key != h->key || !is_ours(p, row.shard))
         return NULL;
     return h->is_final && row.published < 0 ? NULL : publish_cursors_add(&p->cursors, &row);
 }
@@ -308,7 +314,7 @@ static void on_news(struct loop_message *message)
     struct publish_hint *news = container_of(message, struct publish_hint, message);
     struct publisher *p = news->publisher;
 
-    for (size_t i = 0; i < news->n && !p->is_closed && !p->rests; i++)
+    for (size_t i = 0; i < news->n && !p->is_closed && p->written != 0; i++)
         take(p, &news->headlines[i]);
     free(news);
     if (!p->is_closed && !uv_is_active((uv_handle_t *)&p->pace))
@@ -350,6 +356,8 @@ static int on_unpublished(void *arg, const struct job_row *row)
     struct publish_cursor *cursor = publish_cursors_find(&p->cursors, row->id);
     enum job_state state = JOB_QUEUED;
 
+    if (!is_ours(p, row->shard))
+        return 0;
     (void)job_state_find(row->state, &state); /* written by us */
     if (cursor == NULL)
         cursor = publish_cursors_add(&p->cursors, row);
@@ -363,7 +371,7 @@ static int on_unpublished(void *arg, const struct job_row *row)
 static void look_into_store(struct publisher *p)
 {
     /* On an error, tries again at the next tick. */
-    if (store_unpublished_jobs(p->opt.reader, on_unpublished, p, NULL) != 0)
+    if (p->written != 0 && store_unpublished_jobs(p->opt.reader, on_unpublished, p, NULL) != 0)
         atomic_store(&p->lost_news, true);
 }
 
@@ -374,23 +382,32 @@ static int64_t mark_of(const struct publish_cursor *cursor)
     return publish_cursor_is_complete(cursor) ? -1 : (int64_t)cursor->published;
 }
 
-static void collect_marks(struct publisher *p)
+static void collect_marks(struct publisher *p, int64_t shard)
 {
     p->n_marks = 0;
     for (struct publish_cursor *cursor = p->cursors.all.next;
          cursor != &p->cursors.all && p->n_marks < MAX_MARKS; cursor = cursor->next)
-        if (!cursor->is_silent && !cursor->is_gone && mark_of(cursor) != cursor->marked)
+        if (!cursor->is_silent && !cursor->is_gone && cursor->shard == shard &&
+            mark_of(cursor) != cursor->marked)
             p->marks[p->n_marks++] = (struct journal_mark){ cursor->key, mark_of(cursor) };
 }
 
+/* Those of one shard after another. */
 static bool store_marks(struct publisher *p)
 {
-    if (p->post.loop_call.is_pending || p->rests)
+    if (p->post.loop_call.is_pending)
         return false;
-    collect_marks(p);
+    p->n_marks = 0;
+    for (int64_t i = 0; i < STORE_MAX_SHARDS && p->n_marks == 0; i++) {
+        p->marked = (p->marked + 1) % STORE_MAX_SHARDS;
+        if (is_ours(p, p->marked))
+            collect_marks(p, p->marked);
+    }
     if (p->n_marks == 0)
         return false;
     struct journal_request *req = journal_request_begin(&p->post, JOURNAL_MARK_PUBLISHED);
+    req->is_pinned = true;
+    req->shard = p->marked;
     req->published.marks = p->marks;
     req->published.n_marks = p->n_marks;
     req->is_forwarded = true; /* another gateway that writes has its own cursors */
@@ -404,7 +421,8 @@ static void on_marked(struct loop_call *call)
     struct publisher *p = call->owner;
     size_t i = 0;
 
-    p->rests |= p->is_closing && p->post.code == ERR_MOVED; /* else it would try for ever */
+    if (p->is_closing && p->post.code == ERR_MOVED)
+        p->written &= ~(UINT64_C(1) << p->marked); /* else it would try for ever */
     for (struct publish_cursor *cursor = p->cursors.all.next;
          cursor != &p->cursors.all && p->post.code == 0; cursor = cursor->next) {
         if (i < p->n_marks && p->marks[i].key == cursor->key)
@@ -428,32 +446,35 @@ static void sweep(struct publisher *p)
     }
 }
 
-/* --- of several gateways, one publishes ------------------------------------------- */
+/* --- of several gateways, the one that writes a job publishes it ------------------- */
 
-static void forget_all(struct publisher *p)
+static void forget(struct publisher *p, uint64_t shards)
 {
     while (p->cursors.first != NULL)
         (void)publish_cursors_next(&p->cursors);
     for (struct publish_cursor *cursor = p->cursors.all.next; cursor != &p->cursors.all;
          cursor = cursor->next) {
-        publish_cursors_disown(&p->cursors, cursor);
-        if (!cursor->is_silent && !cursor->is_gone)
-            move_on(p, cursor, cursor->known);
-        cursor->is_gone = true;
+        if (shards >> cursor->shard & 1) {
+            publish_cursors_disown(&p->cursors, cursor);
+            if (!cursor->is_silent && !cursor->is_gone)
+                move_on(p, cursor, cursor->known);
+            cursor->is_gone = true;
+        }
+        publish_cursors_line_up(&p->cursors, cursor);
     }
 }
 
-void publisher_rest(struct publisher *p, bool rests)
+void publisher_set_shards(struct publisher *p, uint64_t written, uint64_t lost)
 {
-    if (rests == p->rests)
+    uint64_t old = p->written & ~lost, gone = p->written & (lost | ~written);
+
+    p->written = written;
+    if (gone != 0)
+        forget(p, gone);
+    if ((written & ~old) == 0)
         return;
-    p->rests = rests;
-    if (rests) {
-        forget_all(p);
-    } else {
-        look_into_store(p);
-        pump(p);
-    }
+    look_into_store(p);
+    pump(p);
 }
 
 /* --- life ------------------------------------------------------------------------- */
@@ -505,7 +526,7 @@ static void on_tick(uv_timer_t *timer)
     struct publisher *p = timer->data;
 
     p->is_paused = false;
-    if (!p->rests && atomic_exchange(&p->lost_news, false))
+    if (atomic_exchange(&p->lost_news, false))
         look_into_store(p);
     sweep(p);
     pump(p);
@@ -532,6 +553,7 @@ int publisher_open(const struct publisher_options *options, struct publisher **r
     if (p == NULL)
         return ERR_NOMEM;
     p->opt = *options;
+    p->written = options->written;
     publish_cursors_init(&p->cursors);
     frames_init(&p->frames, SIZE_MAX / 4);
     buf_init(&p->channel, SIZE_MAX / 4);

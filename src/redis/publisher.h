@@ -38,6 +38,7 @@ struct publisher_options {
     struct mailbox *news; /* the same; for publisher_news() alone */
     struct store *reader; /* borrowed; for the loop's thread */
     struct journal *journal;
+    uint64_t written; /* shards whose jobs are published at first, as bits */
     const struct redis_url *url;
     const struct dialect *dialect;
     struct channel channel; /* texts borrowed */
@@ -55,9 +56,11 @@ void publisher_close(struct publisher *p, void (*closed)(void *arg), void *arg);
 /* After @closed was called, and when the mailbox is closed and no more changes come. */
 void publisher_free(struct publisher *p);
 
-/* Of several gateways only the one that writes publishes.  At rest, nothing is published and no
- * cursor is stored; then it goes on with what the store has.  It begins at work. */
-void publisher_rest(struct publisher *p, bool rests);
+/* Of several gateways the one that writes a shard publishes its jobs: @written are those of
+ * this one, as bits.  Jobs of others are not published, and their cursors not stored; those of
+ * a shard that comes are taken from the store.  @lost: shards that another gateway has written
+ * since the last call. */
+void publisher_set_shards(struct publisher *p, uint64_t written, uint64_t lost);
 
 /* From the journal's thread, after each commit. Does nothing when the mailbox is closed. */
 void publisher_news(struct publisher *p, const struct publication *pubs, size_t n);

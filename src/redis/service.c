@@ -27,9 +27,11 @@ struct redis_service {
     struct publisher_counts published;
     struct subscriber_counts heard;
     bool is_stopping;
-    bool is_leaving;   /* the subscriber closes, because another gateway writes */
-    atomic_bool works; /* any thread: this gateway publishes and listens */
-    struct loop_message stop, change; /* change: `works` was set */
+    bool is_leaving; /* the subscriber closes, because other gateways write all shards */
+    /* Any thread: the shards that this gateway writes, as bits, and those that it has lost
+     * since `change` was handled. */
+    _Atomic uint64_t written, lost;
+    struct loop_message stop, change; /* change: these were set */
     atomic_bool change_posted;
     pthread_t thread;
     bool has_loop, is_started;
@@ -79,6 +81,7 @@ static int open_publisher(struct redis_service *s)
                                          .news = s->news,
                                          .reader = s->reader,
                                          .journal = s->opt.journal,
+                                         .written = atomic_load(&s->written),
                                          .url = &s->url,
                                          .dialect = s->opt.dialect,
                                          .channel = s->out,
@@ -102,6 +105,8 @@ static int open_subscriber(struct redis_service *s)
                                           .max_bytes = s->opt.max_bytes,
                                           .max_depth = s->opt.max_depth,
                                           .was_deaf = s->opt.is_shared,
+                                          .n_shards = s->opt.n_shards,
+                                          .written = atomic_load(&s->written),
                                           .is_own = on_is_own,
                                           .state = on_subscriber,
                                           .refused = on_refused,
@@ -117,14 +122,12 @@ static int open_parts(struct redis_service *s)
 
     if (err == 0 && s->opt.subscribe_channel != NULL)
         err = barriers_new(&s->in, &s->barriers);
-    if (err == 0 && s->publisher != NULL)
-        publisher_rest(s->publisher, s->opt.is_shared);
     if (err == 0 && s->barriers != NULL && !s->opt.is_shared)
         err = open_subscriber(s);
     return err;
 }
 
-/* --- of several gateways, one publishes and listens ---------------------------- */
+/* --- of several gateways, those that write publish and listen -------------------- */
 
 static void work_or_rest(struct redis_service *s);
 
@@ -145,9 +148,11 @@ static void on_change(struct loop_message *message)
         work_or_rest(s);
 }
 
-void redis_service_work(struct redis_service *s, bool works)
+void redis_service_set_shards(struct redis_service *s, uint64_t written)
 {
-    atomic_store(&s->works, works);
+    uint64_t old = atomic_exchange(&s->written, written);
+
+    (void)atomic_fetch_or(&s->lost, old & ~written);
     if (!atomic_exchange(&s->change_posted, true))
         (void)mailbox_post(s->box, &s->change); /* closed: it has ended */
 }
@@ -176,6 +181,7 @@ int redis_service_new(const struct redis_service_options *options,
         return error_set(err, ERR_NOMEM, "out of memory");
     s->opt = *options;
     s->change.deliver = on_change;
+    atomic_store(&s->written, options->is_shared ? 0 : 1);
     int code = read_names(s, err);
     if (code == 0 && options->dialect != NULL)
         code = store_open_reader(&options->store, &s->reader, err);
@@ -223,12 +229,10 @@ static void on_closed(void *arg)
 }
 
 /* What this gateway has received and not stored is refused: the next one hears for itself. */
-static void rest(struct redis_service *s)
+static void stop_listening(struct redis_service *s)
 {
     struct subscriber *leaving = s->subscriber;
 
-    if (s->publisher != NULL)
-        publisher_rest(s->publisher, true);
     if (leaving == NULL)
         return;
     s->subscriber = NULL;
@@ -236,22 +240,28 @@ static void rest(struct redis_service *s)
     subscriber_close(leaving, on_left, s);
 }
 
-static void work(struct redis_service *s)
+static void set_shards(struct redis_service *s)
 {
+    uint64_t lost = atomic_exchange(&s->lost, 0); /* first: what is lost later is told again */
+    uint64_t written = atomic_load(&s->written);
+
     if (s->publisher != NULL)
-        publisher_rest(s->publisher, false);
-    if (s->barriers != NULL && s->subscriber == NULL && open_subscriber(s) != 0)
+        publisher_set_shards(s->publisher, written, lost);
+    if (s->subscriber != NULL)
+        subscriber_set_shards(s->subscriber, written, lost);
+    if (written == 0)
+        stop_listening(s);
+    else if (s->barriers != NULL && s->subscriber == NULL && !s->is_leaving &&
+             open_subscriber(s) != 0)
         on_subscriber(s, false, STR("out of memory"));
 }
 
 static void work_or_rest(struct redis_service *s)
 {
-    if (s->is_stopping && !s->is_leaving)
+    if (!s->is_stopping)
+        set_shards(s);
+    else if (!s->is_leaving)
         on_closed(s);
-    else if (!s->is_stopping && !atomic_load(&s->works))
-        rest(s);
-    else if (!s->is_stopping && !s->is_leaving)
-        work(s);
 }
 
 static void on_stop(struct loop_message *message)

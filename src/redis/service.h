@@ -33,7 +33,8 @@ struct redis_service_options {
     uint64_t max_backlog;
     const char *subscribe_channel; /* NULL: no subscription */
     struct str agent;              /* absent: unknown jobs are refused */
-    bool is_shared; /* several gateways use the store: it rests until it is told to work */
+    bool is_shared;   /* several gateways use the store: it rests until it is told to work */
+    int64_t n_shards; /* of the store */
     size_t max_bytes, max_depth; /* see subscriber.h */
     /* On the service's thread. */
     void (*notice)(void *arg, const struct redis_service_notice *notice);
@@ -47,9 +48,9 @@ MUST_CHECK int redis_service_new(const struct redis_service_options *options,
 MUST_CHECK int redis_service_start(struct redis_service *s, struct error *err);
 /* From the journal's thread, until redis_service_free. */
 void redis_service_published(struct redis_service *s, const struct publication *pubs, size_t n);
-/* With is_shared, from any thread until redis_service_free: this gateway writes from now on, or
- * no longer.  The gateway that writes publishes and listens, the others rest. */
-void redis_service_work(struct redis_service *s, bool works);
+/* With is_shared, until redis_service_free, from one thread at a time: the shards that this
+ * gateway writes from now on, as bits.  It publishes their jobs and listens for them. */
+void redis_service_set_shards(struct redis_service *s, uint64_t written);
 /* Ends the thread; received events and publish cursors are stored first. */
 void redis_service_stop(struct redis_service *s);
 void redis_service_free(struct redis_service *s);

@@ -9,12 +9,14 @@
  * less often, because a commit costs the same for ten lines and for a thousand. */
 #include "redis/subscriber.h"
 
-#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "redis/barrier.h"
+#include "redis/feed_batch.h"
+#include "redis/heard_shards.h"
 #include "redis/payload.h"
+#include "redis/shard_news.h"
 #include "journal/journal.h"
 #include "jobs/job.h"
 
@@ -32,18 +34,6 @@ enum {
     GATHER_BYTES = 1024 * 1024 /* flush at once above this */
 };
 
-struct note {
-    size_t from, n; /* position in the batch's text */
-    struct payload_about about;
-};
-
-/* The lines of one request. */
-struct feed_batch {
-    struct buf text;
-    struct note *notes; /* owned */
-    size_t n, cap;
-};
-
 struct channel_feed {
     struct channel_feed *prev, *next; /* list of all */
     struct channel_feed *after;       /* in the list of feeds to flush */
@@ -54,6 +44,8 @@ struct channel_feed {
     struct journal_line *lines; /* owned; of the flying batch */
     size_t cap_lines;
     struct journal_request post;
+    int64_t shard;           /* of its job, as far as is known; -1: unknown */
+    int64_t target;          /* the shard that was asked */
     bool is_dirty, is_stuck; /* dirty: to be flushed; stuck: to be resent at the next tick */
     unsigned idle;
     size_t id_n;
@@ -63,6 +55,8 @@ struct channel_feed {
 struct subscriber {
     struct subscriber_options opt;
     struct redis *redis;
+    struct heard_shards heard;
+    struct shard_news *news; /* owned */
     struct table feeds;      /* by id */
     struct channel_feed all; /* a ring */
     struct channel_feed *dirty, **last_dirty;
@@ -76,9 +70,6 @@ struct subscriber {
     uv_check_t check;
     uv_timer_t tick, pace;
     unsigned n_ticks;
-    struct journal_request renew;
-    struct journal_request warning; /* to the jobs that may have missed messages */
-    bool owes_warning;
     uint64_t n_untold;
     unsigned told_at;
     bool is_closing;
@@ -86,56 +77,6 @@ struct subscriber {
     void (*closed)(void *arg);
     void *closed_arg;
 };
-
-/* --- batches ----------------------------------------------------------------- */
-
-/* Replaces line ends in a payload by spaces.  Between JSON tokens both are white space; inside
- * of strings a line end is not valid JSON anyway. */
-static void put_line(struct buf *out, struct str payload)
-{
-    size_t from = out->n;
-    char *end;
-
-    buf_str(out, payload);
-    if (out->error != 0)
-        return;
-    while ((end = memchr(out->p + from, '\n', out->n - from)) != NULL)
-        *end = ' ';
-}
-
-static int batch_add(struct feed_batch *b,
-                     struct str payload,
-                     const struct payload_about *about)
-{
-    size_t before = b->text.n;
-
-    if (!array_grow(&b->notes, b->n, &b->cap, sizeof(*b->notes)))
-        return ERR_NOMEM;
-    put_line(&b->text, payload);
-    b->notes[b->n] = (struct note){ .from = before, .n = payload.n, .about = *about };
-    buf_char(&b->text, '\n');
-    if (b->text.error != 0) {
-        int err = b->text.error;
-
-        b->text.error = 0;
-        buf_cut(&b->text, before);
-        return err;
-    }
-    b->n++;
-    return 0;
-}
-
-static void batch_clear(struct feed_batch *b)
-{
-    buf_clear(&b->text);
-    b->n = 0;
-}
-
-static void batch_done(struct feed_batch *b)
-{
-    buf_done(&b->text);
-    free(b->notes);
-}
 
 /* --- feeds ------------------------------------------------------------------- */
 
@@ -157,8 +98,9 @@ static struct channel_feed *feed_new(struct subscriber *s, struct str job)
     f->owner = s;
     str_copy(f->id, job); /* fits: it is a valid id */
     f->id_n = job.n;
-    buf_init(&f->filling.text, SIZE_MAX / 4);
-    buf_init(&f->flying.text, SIZE_MAX / 4);
+    f->shard = s->opt.n_shards > 1 ? -1 : 0;
+    feed_batch_init(&f->filling);
+    feed_batch_init(&f->flying);
     journal_request_init(&f->post, s->opt.box, f, on_answer);
     f->prev = s->all.prev;
     f->next = &s->all;
@@ -173,8 +115,8 @@ static void feed_free(struct channel_feed *f)
     table_remove(&s->feeds, table_key(&s->feeds, 0, id_of(f)));
     f->prev->next = f->next;
     f->next->prev = f->prev;
-    batch_done(&f->filling);
-    batch_done(&f->flying);
+    feed_batch_done(&f->filling);
+    feed_batch_done(&f->flying);
     journal_request_done(&f->post);
     free(f->lines);
     free(f);
@@ -220,21 +162,96 @@ static bool make_lines(struct channel_feed *f)
     return true;
 }
 
-static void send_batch(struct channel_feed *f)
+static int64_t home_of(const struct channel_feed *f)
+{
+    return journal_shard_of_new(id_of(f), f->owner->opt.n_shards);
+}
+
+/* The shard to which the next line goes; -1: another gateway's, which hears it itself. */
+static int64_t choose_target(const struct channel_feed *f)
+{
+    const struct heard_shards *heard = &f->owner->heard;
+    uint64_t moment = f->flying.notes[f->at].moment;
+
+    if (f->shard < 0)
+        return heard_shards_try(heard, home_of(f), moment);
+    return heard_shards_take(heard, f->shard, moment) ? f->shard : -1;
+}
+
+/* Drops lines that are not for us.  False: there is none that is. */
+static bool find_target(struct channel_feed *f)
+{
+    while (f->at < f->flying.n && (f->target = choose_target(f)) < 0) {
+        counter_add(&f->owner->opt.counts->elsewhere, 1);
+        f->at++;
+    }
+    return f->at < f->flying.n;
+}
+
+/* False: all lines of the batch are dealt with. */
+static bool send_batch(struct channel_feed *f)
 {
     struct subscriber *s = f->owner;
 
+    if (!find_target(f))
+        return false;
     f->is_stuck = !make_lines(f);
     if (f->is_stuck)
-        return;
+        return true;
     struct journal_request *req = journal_request_begin(&f->post, JOURNAL_FEED);
     req->job = id_of(f);
     req->feed.lines = f->lines;
     req->feed.n_lines = f->n_sent;
     req->feed.worker = STR("channel");
-    req->feed.agent = s->opt.agent;
+    if (f->target == home_of(f))
+        req->feed.agent = s->opt.agent; /* there, and nowhere else, the job may be made */
+    req->is_pinned = true;
+    req->shard = f->target;
     req->is_forwarded = true; /* the gateway that writes hears the same messages itself */
     journal_post(s->opt.journal, &f->post);
+    return true;
+}
+
+static bool is_idle(const struct channel_feed *f)
+{
+    return !f->post.loop_call.is_pending && f->flying.n == 0 && f->filling.n == 0;
+}
+
+static void line_up(struct channel_feed *f)
+{
+    struct subscriber *s = f->owner;
+
+    if (f->is_dirty)
+        return;
+    f->is_dirty = true;
+    f->after = NULL;
+    *s->last_dirty = f;
+    s->last_dirty = &f->after;
+}
+
+/* The batch is stored, or nobody wants it.  May free it. */
+static void end_batch(struct channel_feed *f, bool keeps)
+{
+    struct subscriber *s = f->owner;
+
+    f->is_stuck = false;
+    set_bytes(s, s->bytes - f->flying.text.n);
+    feed_batch_clear(&f->flying);
+    f->at = 0;
+    if (f->filling.n > 0)
+        line_up(f);
+    if (!is_idle(f))
+        return;
+    barriers_job_stored(s->opt.barriers, id_of(f));
+    if (!keeps && !f->is_dirty)
+        feed_free(f); /* not a job of ours: keep nothing */
+}
+
+/* Of a job that is in another gateway's shard, that much is kept. */
+static void send_or_end(struct channel_feed *f)
+{
+    if (!send_batch(f))
+        end_batch(f, f->shard >= 0);
 }
 
 static void send_next(struct channel_feed *f)
@@ -246,7 +263,7 @@ static void send_next(struct channel_feed *f)
     f->flying = f->filling;
     f->filling = empty;
     f->owner->unsent -= f->flying.text.n;
-    send_batch(f);
+    send_or_end(f);
 }
 
 static void complain(struct channel_feed *f, struct str why)
@@ -274,27 +291,24 @@ static void count(struct channel_feed *f)
         counter_add(&counts->made, req->feed.made);
     } else if (req->code == ERR_CLOSED) {
         counter_add(&counts->late, f->n_sent);
+    } else if (req->code == ERR_MOVED) {
+        counter_add(&counts->elsewhere, f->n_sent);
     } else {
         counter_add(&counts->refused, f->n_sent);
         complain(f, str_of(req->why.text));
     }
 }
 
-static bool is_idle(const struct channel_feed *f)
+/* The shard that was asked says that it is another's, or does not know the job. */
+static bool is_misrouted(struct channel_feed *f)
 {
-    return !f->post.loop_call.is_pending && f->flying.n == 0 && f->filling.n == 0;
-}
+    const struct journal_request *req = &f->post;
+    bool is_unknown = req->code == ERR_NOT_FOUND && f->target != home_of(f);
 
-static void line_up(struct channel_feed *f)
-{
-    struct subscriber *s = f->owner;
-
-    if (f->is_dirty)
-        return;
-    f->is_dirty = true;
-    f->after = NULL;
-    *s->last_dirty = f;
-    s->last_dirty = &f->after;
+    if (req->code != ERR_ELSEWHERE && !is_unknown)
+        return false;
+    f->shard = is_unknown ? home_of(f) : req->shard;
+    return true;
 }
 
 static void on_answer(struct loop_call *call)
@@ -307,22 +321,17 @@ static void on_answer(struct loop_call *call)
         f->is_stuck = true;
         return;
     }
-    count(f);
-    f->at += f->n_sent;
-    if (f->at < f->flying.n) {
-        send_batch(f);
+    if (is_misrouted(f)) {
+        send_or_end(f);
         return;
     }
-    set_bytes(s, s->bytes - f->flying.text.n);
-    batch_clear(&f->flying);
-    f->at = 0;
-    if (f->filling.n > 0)
-        line_up(f);
-    if (!is_idle(f))
-        return;
-    barriers_job_stored(s->opt.barriers, id_of(f));
-    if (f->post.code != 0 && !f->is_dirty)
-        feed_free(f); /* not a job of ours: keep nothing */
+    f->shard = f->target;
+    count(f);
+    f->at += f->n_sent;
+    if (f->at < f->flying.n)
+        send_or_end(f);
+    else
+        end_batch(f, f->post.code == 0 || f->post.code == ERR_MOVED);
 }
 
 static void flush(struct subscriber *s)
@@ -372,14 +381,26 @@ static struct channel_feed *find_feed(const struct subscriber *s, struct str job
     return f != NULL && str_eq(id_of(f), job) ? f : NULL;
 }
 
+/* Until the feed was idle for a while: then its job may be another one, with the same id. */
+static bool is_elsewhere(const struct channel_feed *f)
+{
+    const struct heard_shards *heard = &f->owner->heard;
+
+    return f->shard >= 0 && !heard_shards_take(heard, f->shard, heard->moment);
+}
+
 static void take(struct subscriber *s, struct str job, struct str payload)
 {
     struct channel_feed *f = find_feed(s, job);
-    struct payload_about about = payload_read(&s->reader, payload);
 
+    if (f != NULL && is_elsewhere(f)) {
+        counter_add(&s->opt.counts->elsewhere, 1);
+        return;
+    }
+    struct payload_about about = payload_read(&s->reader, payload);
     if (f == NULL)
         f = feed_new(s, job);
-    if (f == NULL || batch_add(&f->filling, payload, &about) != 0) {
+    if (f == NULL || feed_batch_add(&f->filling, payload, s->heard.moment, &about) != 0) {
         counter_add(&s->opt.counts->bad, 1); /* out of memory: the message is lost */
         return;
     }
@@ -418,22 +439,40 @@ static void on_message(void *arg, struct str channel, struct str payload)
         take(s, job, payload);
 }
 
-static void on_warned(struct loop_call *call)
-{
-    struct subscriber *s = call->owner;
+/* --- the shards that are heard ------------------------------------------------------ */
 
-    s->owes_warning = s->warning.code == ERR_BUSY; /* then with the next tick */
-}
-
-/* Before the first message is sent, which changes the time of the job's last change. */
+/* Jobs are warned before the first message is sent, which changes the time of a job's last
+ * change. */
 static void warn(struct subscriber *s)
 {
-    if (!s->owes_warning || s->warning.loop_call.is_pending || !redis_is_connected(s->redis))
-        return;
-    struct journal_request *req = journal_request_begin(&s->warning, JOURNAL_FEED);
-    req->feed.was_deaf = true;
-    req->is_forwarded = true;
-    journal_post(s->opt.journal, req);
+    if (redis_is_connected(s->redis))
+        shard_news_warn(s->news, s->heard.taken);
+}
+
+static void owe_warnings(struct subscriber *s, uint64_t shards)
+{
+    if (s->opt.was_deaf)
+        shard_news_owe(s->news, shards);
+    warn(s);
+}
+
+static void on_subscribed(void *arg)
+{
+    struct subscriber *s = arg;
+
+    owe_warnings(s, heard_shards_confirmed(&s->heard));
+}
+
+static void subscribe_again(struct subscriber *s)
+{
+    if (heard_shards_want(&s->heard) && redis_subscribe_again(s->redis) == 0)
+        heard_shards_asked(&s->heard);
+}
+
+void subscriber_set_shards(struct subscriber *s, uint64_t written, uint64_t lost)
+{
+    if (heard_shards_set(&s->heard, written, lost))
+        subscribe_again(s); /* or when it is connected, or with the next tick */
 }
 
 static void on_state(void *arg, bool connected, struct str why)
@@ -442,24 +481,20 @@ static void on_state(void *arg, bool connected, struct str why)
 
     if (s->opt.state != NULL)
         s->opt.state(s->opt.arg, connected, why);
-    if (connected)
-        warn(s);
+    if (!connected) {
+        heard_shards_disconnected(&s->heard);
+        return;
+    }
+    owe_warnings(s, heard_shards_connected(&s->heard));
+    subscribe_again(s);
 }
 
 /* --- time ------------------------------------------------------------------------- */
 
-/* Ignores a failure: the next renewal repairs it. */
-static void on_renewed(struct loop_call *call)
-{
-    (void)call;
-}
-
 static void renew(struct subscriber *s)
 {
-    if (s->renew.loop_call.is_pending || redis_is_connected(s->redis))
-        return;
-    journal_request_begin(&s->renew, JOURNAL_FEED)->is_forwarded = true;
-    journal_post(s->opt.journal, &s->renew);
+    if (!redis_is_connected(s->redis))
+        shard_news_renew(s->news, s->heard.written);
 }
 
 static void look_after(struct subscriber *s)
@@ -467,7 +502,7 @@ static void look_after(struct subscriber *s)
     for (struct channel_feed *f = s->all.next, *next; f != &s->all; f = next) {
         next = f->next;
         if (f->is_stuck)
-            send_batch(f);
+            send_or_end(f);
         else if (!f->is_dirty && is_idle(f) && ++f->idle >= IDLE_TICKS)
             feed_free(f);
     }
@@ -482,8 +517,7 @@ static void subscriber_free(struct subscriber *s)
     table_done(&s->feeds);
     json_reader_done(&s->reader);
     buf_done(&s->pattern);
-    journal_request_done(&s->renew);
-    journal_request_done(&s->warning);
+    shard_news_free(s->news);
     free(s);
 }
 
@@ -507,8 +541,7 @@ static void on_handle_closed(uv_handle_t *handle)
 /* While closing: waits for requests in flight, and for a time for lines that are not stored. */
 static bool is_busy(const struct subscriber *s)
 {
-    bool flies = s->renew.loop_call.is_pending || s->warning.loop_call.is_pending;
-    bool waits = false;
+    bool flies = shard_news_is_busy(s->news), waits = false;
 
     for (const struct channel_feed *f = s->all.next; f != &s->all; f = f->next) {
         flies |= f->post.loop_call.is_pending;
@@ -530,8 +563,10 @@ static void on_tick(uv_timer_t *timer)
     struct subscriber *s = timer->data;
 
     s->n_ticks++;
-    if (!s->is_closing)
+    if (!s->is_closing) {
+        subscribe_again(s);
         warn(s);
+    }
     flush(s);
     look_after(s);
     if (!s->is_closing && s->n_ticks % RENEW_TICKS == 0)
@@ -555,9 +590,7 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
     table_init(&s->feeds);
     json_reader_init(&s->reader, SIZE_MAX / 64, options->max_depth);
     buf_init(&s->pattern, 1 << 16);
-    journal_request_init(&s->renew, options->box, s, on_renewed);
-    journal_request_init(&s->warning, options->box, s, on_warned);
-    s->owes_warning = options->was_deaf;
+    heard_shards_init(&s->heard, options->written);
     channel_put_glob(&options->channel, &s->pattern);
     buf_char(&s->pattern, '\0');
     struct redis_options redis = { .url = options->url,
@@ -565,9 +598,12 @@ int subscriber_open(const struct subscriber_options *options, struct subscriber 
                                    .state = on_state,
                                    .pattern = s->pattern.p,
                                    .message = on_message,
+                                   .subscribed = on_subscribed,
                                    .arg = s,
                                    .counts = &options->counts->redis };
     int err = s->pattern.error;
+    if (err == 0)
+        err = shard_news_new(options->journal, options->box, options->n_shards, &s->news);
     if (err == 0)
         err = redis_open(options->loop, &redis, &s->redis);
     if (err != 0) {

@@ -228,7 +228,9 @@ int server_start_agents(struct server *s, struct error *err)
                                     .heartbeat_ms = 0,
                                     .mark = s->mark[0] != '\0' ? s->mark : NULL,
                                     .redis = &redis,
-                                    .gateway = cluster.id[0] != '\0' ? cluster.id : NULL };
+                                    .gateway = cluster.id[0] != '\0' ? cluster.id : NULL,
+                                    .n_shards =
+                                        s->cluster != NULL ? cluster_shards(s->cluster) : 1 };
     int code = server_make_redis_service(s, err);
 
     if (code == 0 && s->redis != NULL)
@@ -238,7 +240,7 @@ int server_start_agents(struct server *s, struct error *err)
     if (code == 0)
         code = make_arq_server(s, &redis, err);
     if (s->cluster != NULL && s->exec != NULL)
-        exec_set_writer(s->exec, false); /* server_join_cluster() finds out, like the next */
+        exec_set_shards(s->exec, 0); /* server_join_cluster() finds out, like the next */
     if (s->cluster != NULL && s->arq != NULL)
         arq_server_set_writer(s->arq, false);
     if (code == 0 && s->cluster == NULL)

@@ -24,7 +24,8 @@ static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
         exec_cancel(s->exec, key, attempt);
 }
 
-/* What only the gateway that writes does: Redis's channels and the queues of ARQ. */
+/* What only a gateway that writes does: Redis's channels and the queues of ARQ.  The queue that
+ * is served belongs to the first shard. */
 static void set_parts(struct server *s)
 {
     struct cluster_state state;
@@ -32,11 +33,11 @@ static void set_parts(struct server *s)
     (void)pthread_mutex_lock(&s->moving); /* the last to come has the last word */
     cluster_look(s->cluster, &state);
     if (s->redis != NULL)
-        redis_service_work(s->redis, state.is_writer);
+        redis_service_set_shards(s->redis, state.written);
     if (s->arq != NULL)
         arq_server_set_writer(s->arq, state.is_writer);
     if (s->exec != NULL)
-        exec_set_writer(s->exec, state.is_writer);
+        exec_set_shards(s->exec, state.written);
     (void)pthread_mutex_unlock(&s->moving);
 }
 
@@ -81,14 +82,7 @@ int server_make_cluster(struct server *s, const struct store_options *store, str
                                                    s } };
 
     (void)pthread_mutex_init(&s->moving, NULL); /* cannot fail on Linux */
-    int code = cluster_new(&options, &s->cluster, err);
-    if (code != 0 || cluster_shards(s->cluster) == 1 || s->now->config->redis_url == NULL)
-        return code;
-    return error_set(
-        err, ERR_REFUSED,
-        "the database has %lld shards, and `redis_url` needs one that has one: leave "
-        "it out, or give a database that was made without --shards",
-        (long long)cluster_shards(s->cluster));
+    return cluster_new(&options, &s->cluster, err);
 }
 
 /* Where other gateways reach this one. */

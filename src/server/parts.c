@@ -192,6 +192,7 @@ int server_make_redis_service(struct server *s, struct error *err)
         .max_bytes = c->redis_subscribe_buffer,
         .max_depth = c->max_depth,
         .is_shared = s->cluster != NULL,
+        .n_shards = s->cluster != NULL ? cluster_shards(s->cluster) : 1,
         .notice = on_redis_notice,
         .arg = s,
     };

@@ -5,6 +5,7 @@ import functools
 import atexit
 import os
 import signal
+import threading
 
 import postgres
 from gateway import PULL, Server, WAIT, until
@@ -13,11 +14,19 @@ from harness import check, equal, spoolwire
 AGENTS = {"pull": {**PULL, "lease": "60s", "attempts": 3}}
 
 
+_lock = threading.Lock()  # suites may run cases side by side
+
+
 @functools.cache
-def database():
+def _database():
     server = postgres.Postgres()
     atexit.register(server.__exit__)
     return server
+
+
+def database():
+    with _lock:
+        return _database()
 
 
 # How many shards the databases of the cases have that do not say it themselves.

@@ -347,6 +347,7 @@ static void put_heard(struct expose *e, const struct subscriber_counts *c)
     expose_value(e, "reason=\"late\"", get(&c->late));
     expose_value(e, "reason=\"repeated\"", get(&c->repeated));
     expose_value(e, "reason=\"bad\"", get(&c->bad));
+    expose_value(e, "reason=\"elsewhere\"", get(&c->elsewhere));
     expose_counter(e, "spoolwire_redis_events_total", get(&c->events),
                    "Events that were taken from messages.");
     expose_counter(e, "spoolwire_redis_missing_messages_total", get(&c->missing),

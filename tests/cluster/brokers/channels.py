@@ -5,7 +5,7 @@ import json
 
 from broker import Listener, metric, own_channel, shared
 from gateway import CLOSING, OPENING, STORY, Worker, token, until
-from gateways import AGENTS, Gateway, check, cluster, database, equal, texts, verify, writer_of
+from gateways import AGENTS, Gateway, check, cluster, equal, new_url, texts, verify, writer_of
 from harness import case, cases
 
 FED = {"fed": {"channel": True, "lease": "600s"}}
@@ -34,9 +34,9 @@ def listening(server):
     return metric(server, "spoolwire_redis_connected", 'part="subscribe"') == 1
 
 
-def listeners(pattern, n=3):
-    flags = ["--redis-url", shared().url, "--redis-subscribe", "--redis-subscribe-channel", pattern]
-    return cluster(n, flags=flags, agents={**AGENTS, **FED})
+def listeners(pattern, n=3, shards=1, *more):
+    flags = ["--redis-url", shared().url, "--redis-subscribe", "--redis-subscribe-channel", pattern, *more]
+    return cluster(n, flags=flags, shards=shards, agents={**AGENTS, **FED})
 
 
 def warnings(server, job):
@@ -147,7 +147,7 @@ def a_job_whose_writer_changes_twice_is_published_once_by_each():
     pattern = own_channel()
     flags = ["--redis-url", shared().url, "--redis-publish", "raw", "--redis-publish-channel", pattern]
     with contextlib.ExitStack() as stack:
-        url = database().url()
+        url = new_url()
         a, b = (stack.enter_context(Gateway(url, *flags)) for _ in range(2))
         heard = stack.enter_context(Listener(shared(), pattern))
         job = b.submit()

@@ -9,7 +9,7 @@ import cluster as arq
 from arq.jobs import Job
 from broker import shared
 from gateway import until
-from gateways import AGENTS, Gateway, database, equal, verify, writer_of
+from gateways import AGENTS, Gateway, equal, new_url, verify, writer_of
 import harness
 from harness import case, cases
 
@@ -20,8 +20,8 @@ harness._cases[:] = _own  # the cases of producer.py are the suite arq's
 
 
 @contextlib.contextmanager
-def gateways(n, agents, *flags):
-    url = database().url()
+def gateways(n, agents, *flags, shards=None):
+    url = new_url(shards)
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(Gateway(url, "--redis-url", shared().url, *flags, agents={**AGENTS, **agents})) for _ in range(n)]
 
@@ -73,9 +73,10 @@ def served(folder):
                        "lease": "600s", "serves": {"function": "run_triage"}}}
 
 
-@cases(["kill", "terminate", "freeze"])
-def a_queue_is_served_by_the_next_writer(how):
+@cases([("kill", 1), ("terminate", 1), ("freeze", 1), ("kill", 4)], name=lambda c: f"{c[0]}, {c[1]} shards")
+def a_queue_is_served_by_the_next_writer(how_and_shards):
     """Each call once: its job is the same one, whoever serves it."""
+    how, shards = how_and_shards
     queue, redis, folder = arq.own_queue(), shared(), tempfile.mkdtemp(prefix="spoolwire-arq-")
     path = os.path.join(folder, "go")
 
@@ -86,7 +87,7 @@ def a_queue_is_served_by_the_next_writer(how):
         return arq.python(redis, queue, put)
 
     flags = ("--arq-queue", queue, "--arq-poll", "50ms", "--arq-lease", "2s")
-    with gateways(3, served(folder), *flags) as all_of_them:
+    with gateways(3, served(folder), *flags, shards=shards) as all_of_them:
         a, *others = all_of_them
         ids = [call(arq.own_name("job")) for _ in range(6)]
         for id in ids[:3]:
