@@ -251,7 +251,8 @@ static int open_chunk(struct active_job *job)
         buf_char(&j->batch.records, '\n');
         return 0;
     }
-    int err = j->batch.records.n > FLUSH_BYTES ? journal_flush(j) : journal_end_chunk(j);
+    size_t most = store_is_remote(j->opt.store) ? FLUSH_REMOTE_BYTES : FLUSH_BYTES;
+    int err = j->batch.records.n > most ? journal_flush(j) : journal_end_chunk(j);
     chunk->job = job;
     chunk->from = j->batch.records.n;
     return err;

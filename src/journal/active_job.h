@@ -25,7 +25,9 @@ struct rebuild;
 enum {
     ROW_EVERY_MS = 1000,
     CHUNK_BYTES = 1900,           /* two rows to a page */
-    FLUSH_BYTES = 8 * 1024 * 1024 /* of records: a turn with more flushes before its end */
+    /* Of records: a turn with more flushes before its end. */
+    FLUSH_BYTES = 8 * 1024 * 1024,
+    FLUSH_REMOTE_BYTES = 32 * 1024 /* another process stores these while the turn goes on */
 };
 
 struct active_job {
@@ -113,6 +115,7 @@ struct journal {
     struct thread_owner owner;
     struct journal_options opt;
     uint64_t commit_us;           /* duration of the last commit */
+    bool has_begun;               /* the transaction of the next turn */
     struct table active_jobs;     /* id, and request id of the lease -> struct active_job */
     struct table owners;          /* of active jobs -> struct owner */
     struct table threads;         /* of active jobs -> struct thread */

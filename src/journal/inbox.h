@@ -30,6 +30,8 @@ void journal_forget(struct journal *j);
 struct inbox *journal_inbox(struct journal *j);
 /* How long the last commit took; 0: the store is local, and gathering does not pay. */
 uint64_t journal_commit_us(const struct journal *j);
+/* A turn follows soon: PostgreSQL may begin with it while more requests arrive. */
+void journal_expect(struct journal *j);
 /* The calling thread makes the turns from now on, and owns the store. */
 void journal_take_over(struct journal *j);
 

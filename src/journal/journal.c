@@ -387,8 +387,9 @@ static struct journal_request *retry(struct journal *j, int err, struct journal_
 /* Begins the turn, and reads the rows that it needs. */
 static int begin(struct journal *j, const struct journal_request *list)
 {
-    int err = store_begin(j->opt.store, &j->failure);
+    int err = j->has_begun ? 0 : store_begin(j->opt.store, &j->failure);
 
+    j->has_begun = false;
     if (err != 0)
         return err;
     err = operations_read(j, list);
@@ -536,6 +537,12 @@ bool journal_turn(struct journal *j)
     j->last_turn = j->now;
     journal_follow_clock(j);
     return true;
+}
+
+/* Not after a turn that failed: what it has left is read again, outside of a transaction. */
+void journal_expect(struct journal *j)
+{
+    j->has_begun = !j->stuck && j->n_conflicts == 0 && store_begin(j->opt.store, &j->failure) == 0;
 }
 
 uint64_t journal_commit_us(const struct journal *j)

@@ -1,8 +1,8 @@
 /* Sends statements and reads their results.
  *
  * The connection is always in pipeline mode.  A statement is first written to libpq's buffer;
- * settle() sends a sync and reads one result for each statement.  A turn takes one round trip:
- * begin, fence, write, write, …, commit, sync are sent together, and then all results are read.
+ * settle() sends a sync and reads one result for each statement.  A turn waits once: begin,
+ * fence, write, write, …, commit, sync are sent, and then all results are read.
  * A read in the middle of a turn settles the statements before it, which costs another round
  * trip.
  *

@@ -1,7 +1,8 @@
 /* A store is one connection to a PostgreSQL database.
  *
  * The store that writes is the writer of the shard (shard.c).  Its transaction is a pipeline:
- * begin and the fence are sent before the first write, and the commit after the last one.
+ * begin and the fence are sent at once, writes as they are flushed, and the commit after the
+ * last one; PostgreSQL executes the first ones while the caller prepares the others.
  *
  * Errors: after an error inside a transaction, nothing more is sent, and the commit returns the
  * error again.  When the connection breaks, nothing of the transaction is stored, and the next
@@ -141,6 +142,9 @@ int postgres_begin(struct store *store, struct error *err)
         connection_close(s);
         return code;
     }
+    /* PostgreSQL executes these while the caller prepares the rest.  What cannot be sent now is
+     * sent with it. */
+    (void)PQflush(s->conn);
     s->in_transaction = true;
     s->failure = (struct error){ 0 };
     return 0;
@@ -264,8 +268,8 @@ int postgres_flush(struct store *s, struct store_batch *b, struct error *err)
     int code = store_flush_each(s, b, err);
     int sent = chunks_send(postgres_of(s), code == 0 ? err : NULL);
     postgres_of(s)->gathering = false;
-    code = code == 0 ? sent : code;
-    return code;
+    (void)PQflush(postgres_of(s)->conn); /* as in postgres_begin() */
+    return code == 0 ? sent : code;
 }
 
 void postgres_compact(struct store *s)
