@@ -16,6 +16,7 @@
 #define _GNU_SOURCE /* environ, pthread_setname_np */
 #include "agents/exec.h"
 
+#include "agents/bridge.h"
 #include "agents/environment.h"
 #include "agents/executor.h"
 #include "agents/host.h"
@@ -44,6 +45,7 @@ struct agent_runner {
     struct journal_request lease;
     struct pool *pool;         /* owned; NULL: a process for each job */
     struct call_router router; /* of the pool */
+    struct bridge *bridge;     /* owned; NULL: its jobs are leased here */
     size_t n_works;
     struct task **slots; /* owned; the task in each slot, or NULL; only for kinds whose jobs
                             outlive the server */
@@ -156,6 +158,8 @@ static void lease(struct agent_runner *runner)
 {
     if (runner->pool != NULL && !runner->exec->is_draining)
         call_router_go_on(&runner->router);
+    if (runner->bridge != NULL)
+        return;
     if (runner->exec->is_draining || !runner->is_wanted || runner->owes ||
         runner->lease.loop_call.is_pending || is_left_to_writer(runner))
         return;
@@ -192,6 +196,8 @@ static size_t count(struct exec *e)
     counter_set(&e->counts.works, e->n_works);
     for (size_t i = 0; i < e->n_runners; i++)
         n += e->runners[i].pool != NULL ? pool_size(e->runners[i].pool) : 0;
+    for (size_t i = 0; i < e->n_runners && e->is_draining; i++)
+        n += e->runners[i].bridge != NULL && !bridge_is_over(e->runners[i].bridge);
     atomic_store(&e->n_running, n);
     return n;
 }
@@ -215,6 +221,8 @@ static void close_when_idle(struct exec *e)
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
             pool_close(e->runners[i].pool);
+        else if (e->runners[i].bridge != NULL)
+            bridge_close(e->runners[i].bridge);
     close_kinds(e);
     uv_close((uv_handle_t *)&e->poll, NULL);
     mailbox_close(e->box);
@@ -230,6 +238,8 @@ static void drain(struct exec *e)
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
             pool_drain(e->runners[i].pool);
+        else if (e->runners[i].bridge != NULL)
+            bridge_stop(e->runners[i].bridge);
 }
 
 /* Tasks that outlive the server are the next writer's. */
@@ -252,6 +262,8 @@ static void stop(struct exec *e)
     for (size_t i = 0; i < e->n_runners; i++)
         if (e->runners[i].pool != NULL)
             pool_stop(e->runners[i].pool);
+        else if (e->runners[i].bridge != NULL)
+            bridge_stop(e->runners[i].bridge);
 }
 
 /* --- jobs -------------------------------------------------------------------- */
@@ -563,6 +575,25 @@ static int add_pool(struct agent_runner *runner)
     return err;
 }
 
+static void on_bridge_over(void *arg)
+{
+    struct agent_runner *runner = arg;
+
+    (void)count(runner->exec); /* updates exec_running */
+    close_when_idle(runner->exec);
+}
+
+static int add_bridge(struct agent_runner *runner)
+{
+    struct bridge_options options = { .host = &runner->exec->host,
+                                      .agent = runner->agent,
+                                      .env = &runner->env,
+                                      .over = on_bridge_over,
+                                      .arg = runner };
+
+    return bridge_new(&options, &runner->bridge);
+}
+
 static int add_runner(struct exec *e,
                       const struct exec_options *options,
                       const struct exec_agent *agent,
@@ -589,6 +620,8 @@ static int add_runner(struct exec *e,
     if (kind->outlives_server && runner->slots == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     if (agent->kind == AGENT_POOL && add_pool(runner) != 0)
+        return error_set(err, ERR_NOMEM, "out of memory");
+    if (kind->has_bridge && add_bridge(runner) != 0)
         return error_set(err, ERR_NOMEM, "out of memory");
     return 0;
 }
@@ -629,7 +662,7 @@ static int open_kinds(struct exec *e, const struct exec_options *options, struct
     for (size_t i = 0; i < options->n && code == 0; i++) {
         enum agent_kind kind = options->agents[i].kind;
 
-        if (executor_kind(kind)->open != NULL && !is_open[kind])
+        if (executor_kind(kind) != NULL && executor_kind(kind)->open != NULL && !is_open[kind])
             code = executor_kind(kind)->open(&e->host, options, err);
         is_open[kind] = true;
     }
@@ -713,6 +746,7 @@ void exec_free(struct exec *e)
         if (e->runners[i].pool != NULL)
             call_router_done(&e->runners[i].router);
         pool_free(e->runners[i].pool);
+        bridge_free(e->runners[i].bridge);
         free(e->runners[i].slots);
     }
     mailbox_free(e->box);

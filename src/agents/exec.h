@@ -80,20 +80,30 @@ struct exec_arq {
     int64_t settle_ms; /* longest wait after the result for events still on the channel */
 };
 
+/* The process that starts an agent's workers elsewhere (bridge.h). */
+struct exec_bridge {
+    const char *program; /* this program */
+    const char *scheduler;
+    const char *graph;
+    char *const *args; /* or NULL */
+};
+
 struct exec_agent {
     struct str name;
-    enum agent_kind kind;     /* a kind that runs here; members of other kinds are ignored */
-    char *const *argv;        /* only for kinds with processes */
-    char *const *env;         /* KEY=VALUE; NULL: nothing to add */
-    const char *cwd;          /* NULL: the server's */
-    unsigned concurrency;     /* 0: 10 */
-    int64_t grace_ms;         /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
-    size_t max_rss;           /* bytes of address space (RLIMIT_AS); 0: no limit */
+    enum agent_kind kind; /* a kind that runs here, or has a bridge; members of other kinds are
+                             ignored */
+    char *const *argv;    /* only for kinds with processes */
+    char *const *env;     /* KEY=VALUE; NULL: nothing to add */
+    const char *cwd;      /* NULL: the server's */
+    unsigned concurrency; /* 0: 10 */
+    int64_t grace_ms;     /* from SIGTERM to SIGKILL; 0: EXEC_GRACE_MS */
+    size_t max_rss;       /* bytes of address space (RLIMIT_AS); 0: no limit */
     unsigned max_cpu_seconds; /* 0: no limit */
     bool is_pausable;         /* SIGUSR1 asks a process to pause */
     struct exec_pool pool;
     struct exec_http http;
     struct exec_arq arq;
+    struct exec_bridge bridge;
 };
 
 enum { EXEC_GRACE_MS = 5000 };

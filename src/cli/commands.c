@@ -17,6 +17,8 @@ const struct command *const commands[] = {
     &command_cancel,
     &command_delete,
     &command_agents,
+    &command_dask,
+    &command_ticket,
     &command_gateways,
     &command_token,
     &command_record,

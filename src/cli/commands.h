@@ -22,6 +22,8 @@ extern const struct command command_cancel;
 extern const struct command command_delete;
 extern const struct command command_agents;
 extern const struct command command_gateways;
+extern const struct command command_dask;
+extern const struct command command_ticket;
 extern const struct command command_token;
 extern const struct command command_verify;
 extern const struct command command_db;

@@ -11,6 +11,7 @@
 #include "base/text_format.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/interpreter.h"
 #include "cli/parcel.h"
 #include "cli/project.h"
 #include "server/serve.h"
@@ -54,51 +55,12 @@ struct dev {
 /* --- what runs them ------------------------------------------------------------------------
  */
 
-static bool can_run(const char *folder, const char *name, char *ret, size_t size)
-{
-    int n = snprintf(ret, size, "%s/%s", folder, name);
-
-    return n > 0 && (size_t)n < size && access(ret, X_OK) == 0;
-}
-
-/* The Python of a virtual environment: the active one, else the project's. */
-static bool find_python(const struct dev *d, char *ret, size_t size)
-{
-    static const char *const places[] = { ".venv/bin/python", "venv/bin/python" };
-    const char *active = getenv("VIRTUAL_ENV");
-
-    if (active != NULL && can_run(active, "bin/python", ret, size))
-        return true;
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-        if (can_run(d->project.folder, places[i], ret, size))
-            return true;
-    return false;
-}
-
-static bool is_in_path(const char *name, char *ret, size_t size)
-{
-    const char *path = getenv("PATH");
-    struct str rest = str_of(path != NULL ? path : "");
-    char folder[PATH_MAX];
-
-    while (rest.n > 0) {
-        struct str part = str_head(rest, str_find(rest, ':'));
-        rest = str_skip(rest, part.n + 1);
-        if (part.n == 0 || part.n >= sizeof(folder))
-            continue;
-        str_copy(folder, part);
-        folder[part.n] = '\0';
-        if (can_run(folder, name, ret, size))
-            return true;
-    }
-    return false;
-}
-
 static int find_program(const struct dev *d, enum kit kit, char *ret, size_t size)
 {
     const char *name = kit == KIT_PYTHON ? "python3" : "node";
 
-    if ((kit == KIT_PYTHON && find_python(d, ret, size)) || is_in_path(name, ret, size))
+    if (kit == KIT_PYTHON ? interpreter_python(d->project.folder, ret, size)
+                          : interpreter_find(name, ret, size))
         return EXIT_OK;
     return cli_trouble(d->args->path, "a graph is %s, and there is no '%s' in PATH",
                        kit == KIT_PYTHON ? "Python" : "JavaScript", name);

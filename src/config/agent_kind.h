@@ -20,9 +20,11 @@
     X(HTTP,    http,    "http.url",     "an 'http' url",     .runs_here = true)                \
     X(ARQ,     arq,     "arq.function", "an 'arq' function", .runs_here = true, .outlives_server = true, \
                                                              .has_channel = true)
-/* Workers outside of this server fetch their jobs, or are fed from a channel. */
+/* Workers outside of this server fetch their jobs, or are fed from a channel.  For a kind with a
+ * bridge, the server runs a process that starts these workers (agents/bridge.h). */
 #define AGENT_KINDS_ELSEWHERE(X)                                                               \
     X(PULL,    pull,    "pull",         "'pull: true'",      .takes_calls = true, .hears_pause = true) \
+    X(DASK,    dask,    "dask.scheduler", "a 'dask' scheduler", .hears_pause = true, .has_bridge = true) \
     X(CHANNEL, channel, "channel",      "'channel: true'",   .has_channel = true)
 
 #define AGENT_KIND_CONSTANT(constant, ...) AGENT_##constant,
@@ -43,6 +45,7 @@ struct agent_kind_traits {
     bool outlives_server; /* its jobs continue when the server ends */
     bool has_channel;     /* events of its jobs come over a channel in Redis */
     bool takes_calls;     /* its workers answer calls without a job */
+    bool has_bridge;      /* this server runs the process that starts its workers */
     bool hears_pause;     /* its workers can be asked to pause; others only if `pausable` */
 };
 

@@ -117,7 +117,7 @@ static int keep_agent(struct reload *r, struct config_agent *gone, struct server
     return 0;
 }
 
-/* A new agent is taken over if its jobs are not run here; others need a restart. */
+/* A new agent is taken over if nothing of it runs here; others need a restart. */
 static void admit_new(struct reload *r,
                       const struct server_config *running,
                       struct server_config *next)
@@ -127,7 +127,7 @@ static void admit_new(struct reload *r,
     for (size_t i = 0; i < next->n_agents; i++) {
         struct config_agent a = next->agents[i];
         bool is_new = find(running, a.name) == NULL;
-        bool may_come = !agent_kinds[a.kind].runs_here;
+        bool may_come = !agent_kinds[a.kind].runs_here && !agent_kinds[a.kind].has_bridge;
 
         if (is_new)
             note(may_come ? &r->taken : &r->left, a.name, NULL);

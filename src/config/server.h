@@ -79,6 +79,12 @@ struct config_arq {
     int64_t settle_ms;
 };
 
+/* A Dask cluster whose workers fetch an agent's jobs. */
+struct config_dask {
+    char *scheduler; /* NULL: none */
+    char **args;     /* further arguments of the bridge, or NULL */
+};
+
 /* The functions of the queue that we serve whose calls are jobs of an agent. */
 struct config_serves {
     char *function; /* NULL: none */
@@ -105,6 +111,8 @@ struct config_agent {
     struct config_http http;
     struct config_arq arq;
     struct config_serves serves;
+    struct config_dask dask;
+    char *graph; /* what its workers import, with `dask` */
     int64_t lease_ms;
     int64_t attempts;
     int64_t queue_ms;  /* 0: no deadline */

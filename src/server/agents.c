@@ -57,6 +57,10 @@ static struct exec_agent exec_agent_of(const struct server *s, const struct conf
                                           .first_ms = a->http.first_ms,
                                           .idle_ms = a->http.idle_ms },
                                 .arq = exec_arq_of(&a->arq),
+                                .bridge = { .program = s->self,
+                                            .scheduler = a->dask.scheduler,
+                                            .graph = a->graph,
+                                            .args = a->dask.args },
                                 .pool = { .size = p->size,
                                           .concurrency = p->concurrency,
                                           .warm = p->warm,
@@ -79,9 +83,9 @@ int server_make_agents(struct server *s, struct error *err)
     for (size_t i = 0; i < c->n_agents; i++) {
         const struct agent_kind_traits *kind = &agent_kinds[c->agents[i].kind];
 
-        if (!kind->runs_here)
+        if (!kind->runs_here && !kind->has_bridge)
             continue;
-        if (!kind->outlives_server)
+        if (kind->runs_here && !kind->outlives_server)
             s->exec_names[s->n_names++] = c->agents[i].name;
         s->exec_agents[s->n_exec++] = exec_agent_of(s, &c->agents[i]);
     }

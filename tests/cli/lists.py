@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 
 from gateway import CLOSING, OPENING, PROGRAM, PULL, WAIT, Server, Worker, fixed_port, interrupt, play, running, token, until
 from harness import case, cases, check, contains, equal
@@ -215,3 +216,27 @@ def ctrl_c_while_waiting_leaves_the_job():
             p.send_signal(signal.SIGINT)
             equal(p.wait(WAIT), -signal.SIGINT)
         equal(s.state("j"), "queued")
+
+
+@case
+def a_ticket_is_started_with_the_kit_of_the_program():
+    """The kit is unpacked; its exit statuses are those of the command."""
+    with Server(agents={"pull": {"pull": True}}) as s, tempfile.TemporaryDirectory() as home:
+        with open(os.path.join(home, "agents.py"), "w") as f:
+            f.write("async def work(job):\n    return job.input\n")
+        env = {**os.environ, "XDG_CACHE_HOME": os.path.join(home, "cache"), "SPOOLWIRE_URL": s.url}
+
+        def ticket(graph):
+            return subprocess.run([PROGRAM, "ticket", "--agent", f"pull={graph}"], cwd=home, env=env, timeout=120,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        equal(ticket("agents.py:work").returncode, 75)
+        job = s.submit("pull", "hello")
+        broken = ticket("agents.py:nothing")
+        equal(broken.returncode, 1)
+        contains(broken.stderr, "has no 'nothing'")
+        equal({a["agent"]: a["broken_workers"] for a in s.get("/v1/agents").json["agents"]}, {"demo": 0, "pull": 1})
+        equal(ticket("agents.py:work").returncode, 0)
+        equal(s.job(job)["output"], "hello")
+        unpacked = [os.path.basename(folder) for folder, _, _ in os.walk(env["XDG_CACHE_HOME"])]
+        check("spoolwire" in unpacked and "python" in unpacked, unpacked)

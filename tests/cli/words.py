@@ -38,7 +38,7 @@ def every_command_has_help_with_its_exit_codes():
 
 
 # What writes nothing but its own format (frames, records, a script, a report of its own) or files.
-OWN = {("serve",), ("dev",), ("init",), ("translate",), ("record",), ("demo-agent",), ("completion",)}
+OWN = {("serve",), ("dev",), ("init",), ("translate",), ("record",), ("demo-agent",), ("completion",), ("dask",), ("ticket",)}
 
 
 @case

@@ -299,6 +299,11 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
                          "%s: the agent '%s' at line %zu has a 'pool', whose processes have a "
                          "'concurrency' of their own: 'pool: {size: 4, concurrency: 8}'",
                          l->file_name, name.z, entry->line);
+    if (entry->values.dask.scheduler != NULL && entry->values.graph == NULL)
+        return error_set(l->err, ERR_REFUSED,
+                         "%s: the agent '%s' at line %zu has a 'dask' scheduler and no 'graph' "
+                         "for its workers to import: 'graph: module:graph'",
+                         l->file_name, name.z, entry->line);
     if (has_pool_of_no_size(l, entry))
         return error_set(l->err, ERR_REFUSED,
                          "%s: the agent '%s' at line %zu has a 'pool' and no 'size' for it: "

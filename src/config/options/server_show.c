@@ -55,6 +55,8 @@ static bool is_of_another_kind(const struct option *o, enum agent_kind own)
     if (own == AGENT_POOL ? strcmp(o->name, "concurrency") == 0
                           : str_is(option_group(o), "pool"))
         return true;
+    if (own != AGENT_DASK && str_is(option_group(o), "dask"))
+        return true; /* a group without a value is no valid file */
     for (enum agent_kind kind = 0; kind < AGENT_KIND_MAX; kind++)
         if (o->type == OPTION_BOOL && kind != own && agent_kinds[kind].option != NULL &&
             strcmp(o->name, agent_kinds[kind].option) == 0)

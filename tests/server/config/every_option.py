@@ -93,10 +93,11 @@ def wrong_in_each_place(option):
 def agent_yaml(option, text):
     group, dot, name = option["name"].rpartition(".")
     value = {"list": json.dumps(words(option)), "pairs": '{KEY: value, B: "2"}'}.get(option["type"], text)
-    is_worker = option["name"] in ("command", "http.url", "arq.function") or (option["name"] in ("pull", "channel") and text == "true")
+    is_worker = option["name"] in ("command", "http.url", "arq.function", "dask.scheduler") or (option["name"] in ("pull", "channel") and text == "true")
     worker = "" if is_worker else "    command: [x]\n"
     beside = "size: 2, " if group == "pool" and name != "size" else ""
     line = f"    {group}: {{{beside}{name}: {value}}}\n" if dot else f"    {name}: {value}\n"
+    line += "    graph: a:b\n" if option["name"] == "dask.scheduler" else ""
     return f"agents:\n  mine:\n{worker}{line}" + TOPS.get(option["name"], "")
 
 

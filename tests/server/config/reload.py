@@ -236,8 +236,10 @@ def told(option, of):
             return reload(s, f"{option['name']}: {value}\n" + BASE + "  mine: {command: [sh]}\n")
         group, dot, name = option["name"].rpartition(".")
         value = {"list": json.dumps(words(option)), "pairs": "{KEY: value}"}.get(option["type"], text)
-        worker = "" if option["name"] in ("command", "channel", "http.url", "arq.function") else "command: [sh], "
+        worker = "" if option["name"] in ("command", "channel", "http.url", "arq.function", "dask.scheduler") else "command: [sh], "
         pair = f"{group}: {{{name}: {value}}}" if dot else f"{name}: {value}"
+        if option["name"] == "dask.scheduler":
+            pair += ", graph: a:b"
         if group == "pool" and name != "size":
             pair = f"{group}: {{size: 0, {name}: {value}}}"
         return reload(s, BASE + f"  mine: {{{worker}{pair}}}\n" + TOPS.get(option["name"], ""))
