@@ -52,9 +52,10 @@ def free_port():
 
 class Postgres:
     """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf.  @running: port and folder of one
-    that another process has started.  @data: a folder for its files, but not for its log."""
+    that another process has started.  @data: a folder for its files, but not for its write-ahead log.  @wal: a folder for
+    that one."""
 
-    def __init__(self, durable=False, settings=(), running=None, data=None):
+    def __init__(self, durable=False, settings=(), running=None, data=None, wal=None):
         if running is not None:
             port, self.folder = running.split(":", 1)
             self.port, self.user, self.n = int(port), _user(), 1
@@ -65,11 +66,13 @@ class Postgres:
         self.user = _user()
         self.n = 0
         if self.user is not None:
-            for folder in [self.folder, *([data] if data else [])]:
+            for folder in filter(None, [self.folder, data, wal]):
                 shutil.chown(folder, self.user)
         os.chmod(self.folder, 0o755)
+        if data and not wal:
+            wal = os.path.join(self.folder, "wal")
         self._run("initdb", "-D", self.data, "-U", "admin", "-A", "trust", "-E", "UTF8",
-                  "--locale=C", "--no-sync", *(["-X", os.path.join(self.folder, "wal")] if data else []))
+                  "--locale=C", "--no-sync", *(["-X", wal] if wal else []))
         lines = ["listen_addresses = '127.0.0.1'", f"port = {self.port}", f"unix_socket_directories = '{self.inside(self.folder)}'", "password_encryption = 'scram-sha-256'",
                  "max_connections = 200", "log_min_messages = warning", *settings]
         if not durable:

@@ -1,42 +1,13 @@
 """The disk of PostgreSQL is full: a small one of its own (tmpfs), so only root can run this."""
 
-import contextlib
 import os
-import shutil
 import subprocess
-import tempfile
 
 from gateway import OPENING, PULL, Server, Worker, token, until
 from harness import PROGRAM, case, check, contains, equal
-from postgres import PROGRAMS, Postgres
+from postgres import Postgres
 from server import SECONDS
-
-BALLAST = 1 << 20
-
-
-@contextlib.contextmanager
-def small_disk():
-    """The path of a folder on it; None: it may not be mounted."""
-    folder = tempfile.mkdtemp(prefix="spoolwire-disk-", dir=PROGRAMS.root + tempfile.gettempdir())
-    os.chmod(folder, 0o755)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m,mode=0755", "spoolwire", folder],
-                             stderr=subprocess.DEVNULL).returncode == 0
-    try:
-        if mounted:
-            os.mkdir(f"{folder}/data")
-        yield folder if mounted else None
-    finally:
-        if mounted:
-            subprocess.run(["umount", "-l", folder], check=True)
-        os.rmdir(folder)
-
-
-def fill(path, leave):
-    """Takes all room on the disk but @leave bytes."""
-    with open(path, "wb") as f:
-        while shutil.disk_usage(os.path.dirname(path)).free > leave + BALLAST:
-            f.write(bytes(BALLAST))
-            f.flush()
+from small_disk import fill, small_disk
 
 
 def numbers(reader):
@@ -55,7 +26,7 @@ def append_until_refused(lease):
 
 @case
 def writes_are_refused_while_the_disk_is_full():
-    with small_disk() as disk:
+    with small_disk(120) as disk:
         if disk is None:
             print("    skipped: this user may not mount a tmpfs")
             return
