@@ -455,8 +455,9 @@ int active_job_move(struct active_job *job, enum job_state to)
         owner_release(job->owner);
     if (to != JOB_RUNNING) {
         job->row.lease_until = 0;
-        (void)active_job_set_text(&job->row.worker, STR_NONE); /* freeing cannot fail */
-        (void)active_job_set_request(job, STR_NONE);           /* nor can this */
+        if (!job_state_is_final(to)) /* an ended job says who ended it */
+            (void)active_job_set_text(&job->row.worker, STR_NONE); /* freeing cannot fail */
+        (void)active_job_set_request(job, STR_NONE);               /* nor can this */
     }
     job->row.state = str_of(job_state_name(to));
     if (!job_state_is_final(to))

@@ -18,6 +18,8 @@ def two_hundred_short_jobs():
         outputs = [s.until_state(job, "succeeded", seconds=MANY)["output"] for job in jobs]
         equal({o["attempt"] for o in outputs}, {1}, "no job was tried twice")
         check(len({o["pid"] for o in outputs}) == 2, "both workers have worked")
+        names = {s.job(job)["worker"] for job in jobs}
+        check(len(names) == 2 and all(name.startswith("dask tcp://127.0.0.1:") for name in names), names)
         for job in jobs[::20]:
             equal(said(s, job), [0, 1])
 

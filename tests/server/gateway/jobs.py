@@ -36,7 +36,7 @@ def a_jobs_members_from_queue_to_end():
         lease.finish("failure", error="broke", error_type="ValueError")
         j = s.job("j")
         equal(list(j), [*MEMBERS, "details", "output"])
-        equal((j["state"], j["error"], j["error_type"], j["worker"]), ("failed", "broke", "ValueError", None))
+        equal((j["state"], j["error"], j["error_type"], j["worker"]), ("failed", "broke", "ValueError", "worker-7"))
         check(j["created_at"] <= j["started_at"] <= j["finished_at"], j)
 
 

@@ -40,6 +40,15 @@ export interface Agent {
   description: string | null;
 }
 
+export interface AgentState {
+  agent: string;
+  kind: string;
+  queued: number;
+  leased: number;
+  broken_workers: number; // that cannot work for it
+  error: string | null; // the newest reason
+}
+
 export interface Worker {
   worker: string | null;
   agents: string[];
@@ -123,6 +132,7 @@ export const api = {
   interrupts: (job?: string) =>
     json<{ interrupts: Interrupt[] }>("GET", `/v1/interrupts?limit=1000${job ? `&job=${encodeURIComponent(job)}` : ""}`),
   agents: () => json<{ agents: Agent[] }>("GET", "/v1/jobs/async/agents"),
+  agentStates: () => json<{ agents: AgentState[] }>("GET", "/v1/agents"),
   dialects: () => json<{ dialects: { name: string; about: string }[] }>("GET", "/v1/dialects"),
   session: () => json<Session>("GET", "/v1/session"),
   login: (token: string) => send("POST", "/v1/session", undefined, { Authorization: `Bearer ${token}` }),

@@ -186,12 +186,14 @@ export class RunPage implements Page {
     const isLive = this.scrubber.cursor === undefined;
     const status = isLive && this.store.rows.get(this.id)?.job.state === "queued" && s.status === "running" ? "queued" : s.status;
     const took = (s.end ?? at) - s.start;
+    const worker = this.store.rows.get(this.id)?.job.worker ?? this.job?.worker;
     return h("header", { class: "page-head run-head-box" },
       h("div", { class: "page-title" },
         h("h1", null, h("span", { class: "run-name" }, plain(s.agent || this.job?.agent || "")), " ", h("span", { class: "run-full" }, this.id)),
         h("p", { class: "facts muted" }, pill(status), h("span", null, h("span", s.end === undefined ? { "data-tick": "" } : null, s.start > 0 ? duration(took) : "–")),
           h("span", null, many(s.seq, "event")), s.nLlms > 0 && h("span", null, many(s.nLlms, "model call")), s.nTools > 0 && h("span", null, many(s.nTools, "tool")),
           s.tokensIn + s.tokensOut > 0 && h("span", null, `${count(s.tokensIn)} → ${count(s.tokensOut)} tokens`), s.attempt > 1 && h("span", null, `attempt ${s.attempt}`),
+          worker && h("span", { title: "Its worker" }, plain(worker)),
           s.percent !== undefined && s.end === undefined && h("span", null, `${s.percent} %${s.note ? ` ${plain(s.note)}` : ""}`))),
       h("div", { class: "actions" },
         isLive && s.status === "paused" && h("button", { type: "button", onclick: () => void this.act(api.resume) }, "Resume"),
