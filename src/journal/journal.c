@@ -542,7 +542,8 @@ bool journal_turn(struct journal *j)
 /* Not after a turn that failed: what it has left is read again, outside of a transaction. */
 void journal_expect(struct journal *j)
 {
-    j->has_begun = !j->stuck && j->n_conflicts == 0 && store_begin(j->opt.store, &j->failure) == 0;
+    j->has_begun =
+        !j->stuck && j->n_conflicts == 0 && store_begin(j->opt.store, &j->failure) == 0;
 }
 
 uint64_t journal_commit_us(const struct journal *j)
