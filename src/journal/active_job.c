@@ -190,6 +190,7 @@ void active_job_remove(struct active_job *job)
     struct journal *j = job->journal;
 
     beats_orphaned(job);
+    suspects_forget(job);
     active_job_dequeue(job);
     count_state(job, -1);
     owner_release(job->owner);

@@ -55,6 +55,7 @@ struct active_job {
     uint64_t told_seq;    /* the last record that was published */
     int64_t lost_attempt; /* the attempt whose worker was a process of the crashed server; 0:
                              none */
+    bool is_unproven;     /* it was open when the last writer crashed: see suspects.c */
     bool is_unsigned;     /* leased by an earlier version, without a signature: the lease is no
                              longer valid */
     uint64_t damaged;     /* its first damaged record; 0: none */
@@ -136,6 +137,13 @@ struct journal {
     bool is_late, was_late;   /* something must wait for the next turn, which reads its rows */
     struct journal_request *put_off; /* requests that were put off, oldest first */
     uint64_t put_off_since_us;       /* when the oldest of them arrived */
+    /* After the crash of another writer: see suspects.c. */
+    struct {
+        size_t n_unproven;      /* jobs */
+        struct active_job *now; /* the one that this turn folds; NULL: none */
+        int64_t left;           /* that writer had named this job; 0: none */
+        bool is_named;          /* the store has a name that is to be removed */
+    } caution;
     struct record_chunk chunk;
     struct key_block keys[STORE_KEYS_MAX];
     struct json_reader reader;
@@ -293,8 +301,22 @@ void owners_tell(struct journal *j);
 bool suspects_refuse(const struct active_job *job, struct journal_request *req);
 /* After a crash: was this job being folded?  Changes the row, before it is added. */
 void suspects_take(struct journal *j, struct job_row *row);
+/* After it was added. */
+void suspects_added(struct active_job *job);
 /* After all jobs are added: stores what suspects_take has changed, and reports it. */
 void suspects_recovered(struct journal *j);
+/* Before the jobs are added: what has the writer before left behind? */
+void suspects_look_behind(struct journal *j);
+/* Leaves in the list the requests that fold at most one unproven job, and puts off the rest. */
+void suspects_cut(struct journal *j, struct journal_request *list);
+/* Before the turn begins: stores the name of that job.  */
+int suspects_name(struct journal *j);
+/* In the turn's transaction: removes the name. */
+int suspects_remove_name(struct journal *j);
+/* The turn is stored. */
+void suspects_stored(struct journal *j);
+/* The job is no longer in memory. */
+void suspects_forget(struct active_job *job);
 void journal_release(struct journal *j, struct journal_request *req);
 
 /* --- queue.c ----------------------------------------------------------------- */

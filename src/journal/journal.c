@@ -387,12 +387,16 @@ static struct journal_request *retry(struct journal *j, int err, struct journal_
 /* Begins the turn, and reads the rows that it needs. */
 static int begin(struct journal *j, const struct journal_request *list)
 {
-    int err = j->has_begun ? 0 : store_begin(j->opt.store, &j->failure);
+    int err = suspects_name(j);
 
+    if (err == 0 && !j->has_begun)
+        err = store_begin(j->opt.store, &j->failure);
     j->has_begun = false;
     if (err != 0)
         return err;
-    err = operations_read(j, list);
+    err = suspects_remove_name(j);
+    if (err == 0)
+        err = operations_read(j, list);
     if (err == 0)
         err = wanted_read(j, list);
     if (err != 0)
@@ -411,8 +415,7 @@ static struct journal_request *do_all(struct journal *j, struct journal_request 
         struct journal_request *req = list;
 
         if (j->is_changed && req != first && !wants_are_known(j, req)) {
-            j->put_off = list;
-            j->put_off_since_us = j->since_us;
+            repeat(j, list);
             break;
         }
         list = req->next;
@@ -508,6 +511,7 @@ bool journal_turn(struct journal *j)
     if (list == NULL && !is_time)
         return false;
     prepare(j);
+    suspects_cut(j, list);
     struct journal_request *answered = list;
     int err = begin(j, list);
     bool is_done = err == 0;
@@ -523,6 +527,7 @@ bool journal_turn(struct journal *j)
             answered = retry(j, err, answered);
     } else {
         j->n_conflicts = 0;
+        suspects_stored(j);
         tell_stuck(j, false);
         journal_count_committed(j, answered);
         publish(j);
@@ -635,6 +640,8 @@ static int on_open_job(void *arg, const struct job_row *row)
 
     suspects_take(j, &taken);
     r->err = active_job_add(j, &taken, &job);
+    if (r->err == 0)
+        suspects_added(job);
     if (r->err != 0 || job->state != JOB_RUNNING || job->row.set_aside != 0)
         return r->err;
     job->is_unsigned = is_unsigned(job);
@@ -656,6 +663,7 @@ int journal_recover(struct journal *j, const struct str *dead, size_t n_dead, st
         return code;
     counter_set(&j->counts.last_turn_us, clock_monotonic_us()); /* not stuck before the first
                                                                    turn */
+    suspects_look_behind(j);
     code = store_open_jobs(j->opt.store, on_open_job, &r, err);
     if (code == 0 && r.err != 0)
         code = error_set(err, r.err, "%s", error_name(r.err));

@@ -79,6 +79,7 @@ void journal_forget(struct journal *j)
     j->settling = j->stuck = j->turn_failed = j->is_late = false;
     j->opt.store = NULL;
     j->opt.breadcrumb = (struct breadcrumb){ 0 };
+    memset(&j->caution, 0, sizeof(j->caution));
     counter_set(&j->counts.lost, 0);
     journal_count_look(j);
 }

@@ -55,7 +55,7 @@
     OP(dump) OP(load) OP(last_key) OP(skip_keys)
 /* The same for a database that several gateways share. */
 #define STORE_SHARED(OP) OP(operation_put) OP(operation) OP(shards) OP(make_shards) OP(hurry) \
-    OP(unmigrated)
+    OP(unmigrated) OP(left_behind) OP(name_suspect)
 /* clang-format on */
 
 #define STORE_MEMBER(name) __typeof__(store_##name) *name;

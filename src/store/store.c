@@ -203,6 +203,20 @@ void store_hurry(struct store *s)
         s->admin->hurry(s);
 }
 
+void store_left_behind(struct store *s, struct store_left *ret)
+{
+    *ret = (struct store_left){ 0 };
+    if (s->admin != NULL && s->admin->left_behind != NULL)
+        s->admin->left_behind(s, ret);
+}
+
+int store_name_suspect(struct store *s, int64_t job, struct error *err)
+{
+    return s->admin != NULL && s->admin->name_suspect != NULL
+               ? s->admin->name_suspect(s, job, err)
+               : not_offered("names of suspects", err);
+}
+
 struct str store_unmigrated(struct store *s)
 {
     return s->admin != NULL && s->admin->unmigrated != NULL ? s->admin->unmigrated(s)

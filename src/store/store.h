@@ -512,4 +512,15 @@ MUST_CHECK int store_make_shards(struct store *s, int64_t n, struct error *err);
  * opened, so that the older one is used; absent: it was, or an older gateway lives. */
 struct str store_unmigrated(struct store *s);
 
+/* What the gateway that wrote before has left behind, which may have been on another machine.
+ */
+struct store_left {
+    bool has_crashed; /* it did not end in good order */
+    int64_t suspect;  /* the job that it had named; 0: none, or the breadcrumb says more */
+};
+/* Of a store that writes, after store_breadcrumb(). */
+void store_left_behind(struct store *s, struct store_left *ret);
+/* Inside begin and commit: names the job that is folded next, for the next writer; 0: none. */
+MUST_CHECK int store_name_suspect(struct store *s, int64_t job, struct error *err);
+
 #endif

@@ -4,15 +4,20 @@ still or crashes, a job kills whoever takes in its events."""
 import contextlib
 import os
 import signal
+import subprocess
 import time
 
 import postgres
 from failover import batches
 from gateway import OPENING, PULL, Worker, at_once, token
-from gateways import Gateway, check, cluster, equal, texts, until, verify, writer_of
-from harness import case, contains, spoolwire
+from gateways import Gateway, check, cluster, database, equal, new_url, texts, until, verify, writer_of
+from harness import PROGRAM, case, contains, spoolwire
+from storm import eventually
 
 POISON = "POISON-51c0"
+GOOD = ["good-1", "good-2", "good-3"]
+CRASHING = {"pull": {**PULL, "lease": "10m", "attempts": 9}}
+APART = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
 
 
 @case
@@ -166,32 +171,111 @@ def crash(gateways, lease):
     return next(g for g in gateways if g.process.poll() is None)
 
 
+def keep_appending(lease, gateways, n):
+    """Batches of a harmless job, meanwhile, wherever somebody answers."""
+    for i in range(n):
+        lease.seq += 1
+
+        def send():
+            lease.worker.server = next(g for g in gateways if g.process.poll() is None)
+            return lease.try_append(token(f"t{i} "), seq=lease.seq)
+        equal(eventually("append", send).status, 200)
+
+
+def kill_two_writers(gateways):
+    """A batch kills the writer and its successor, and the third goes on with all other jobs."""
+    writer_of(gateways)
+    leases = {}
+    for job in ("bad", *GOOD):
+        gateways[0].submit(job_id=job)
+        leases[job] = Worker(gateways[0]).lease()
+        equal(leases[job].job, job)
+        leases[job].send(*OPENING)
+    bad = leases.pop("bad")
+    third, *_ = at_once(lambda: crash(gateways, bad),
+                        *(lambda lease=lease: keep_appending(lease, gateways, 30) for lease in leases.values()))
+    until("it writes", third.is_writer)
+    contains(until("it is set aside", lambda: third.job("bad")["set_aside"]), "crashed twice")
+    bad.worker.server = third
+    refused = bad.try_append(token("harmless"), seq=bad.seq + 1)
+    equal(refused.status, 409, repr(refused))
+    contains(refused.detail, "set aside", "spoolwire jobs release bad")
+    equal(len(third.get("/v1/jobs/bad").json["job_id"]), 3, "it can be read")
+    for job, lease in leases.items():
+        equal(third.job(job)["set_aside"], None, job)
+        lease.worker.server = third
+        equal(lease.finish(), "succeeded")
+        equal(texts(third.read(job)), [f"t{i} " for i in range(30)])
+    done = spoolwire("jobs", "release", "bad", "--url", third.url)
+    equal(done.code, 0, done.err)
+    again = Worker(third).lease()
+    equal(again.job, "bad")
+    again.send(token("harmless"))
+    equal(again.finish(), "succeeded")
+    verify(third.data)
+    equal(suspect(third.data), "0", "no name is left")
+
+
+def suspect(url):
+    return database().sql("SELECT suspect FROM shards WHERE shard = 0", url.rpartition("/")[2])
+
+
 @case
 def a_job_that_kills_two_writers_is_set_aside_by_the_third():
-    agents = {"pull": {**PULL, "lease": "10m", "attempts": 9}}
-    with cluster(agents=agents, env={"SPOOLWIRE_TEST_CRASH": POISON}) as gateways:
-        writer_of(gateways)
-        leases = {}
-        for job in ("good", "bad"):
-            gateways[0].submit(job_id=job)
-            leases[job] = Worker(gateways[0]).lease()
-            equal(leases[job].job, job)
-            leases[job].send(*OPENING)
-        third = crash(gateways, leases["bad"])
-        until("it writes", third.is_writer)
-        contains(until("it is set aside", lambda: third.job("bad")["set_aside"]), "crashed twice")
-        for lease in leases.values():
-            lease.worker.server = third
-        refused = leases["bad"].try_append(token("harmless"), seq=leases["bad"].seq + 1)
-        equal(refused.status, 409, repr(refused))
-        contains(refused.detail, "set aside", "spoolwire jobs release bad")
-        equal(len(third.get("/v1/jobs/bad").json["job_id"]), 3, "it can be read")
-        batches(leases["good"], 3)
-        equal(leases["good"].finish(), "succeeded")
-        done = spoolwire("jobs", "release", "bad", "--url", third.url)
-        equal(done.code, 0, done.err)
-        again = Worker(third).lease()
-        equal(again.job, "bad")
-        again.send(token("harmless"))
-        equal(again.finish(), "succeeded")
-        verify(third.data)
+    with cluster(agents=CRASHING, shards=1, env={"SPOOLWIRE_TEST_CRASH": POISON}) as gateways:
+        kill_two_writers(gateways)
+
+
+class ApartGateway(Gateway):
+    """With shared memory of its own, as on another machine."""
+
+    def start(self, stderr=None):
+        self.program = os.path.join(self.folder, "apart")
+        with open(self.program, "w") as f:
+            f.write(f"#!/bin/sh\nexec {' '.join(APART)} sh -c 'mount -t tmpfs apart /dev/shm && exec \"$0\" \"$@\"' {PROGRAM} \"$@\"\n")
+        os.chmod(self.program, 0o755)
+        return super().start(stderr)
+
+
+def can_be_apart():
+    return subprocess.run([*APART, "mount", "-t", "tmpfs", "apart", "/dev/shm"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+@case
+def a_job_that_kills_writers_on_two_machines_is_set_aside_by_a_third():
+    if not can_be_apart():
+        print("    skipped: this user may not mount a tmpfs")
+        return
+    url = new_url(1)
+    with contextlib.ExitStack() as stack:
+        kill_two_writers([stack.enter_context(ApartGateway(url, agents=CRASHING, env={"SPOOLWIRE_TEST_CRASH": POISON}))
+                          for _ in range(3)])
+
+
+@case
+def after_a_kill_from_outside_no_job_is_suspected():
+    if not can_be_apart():
+        print("    skipped: this user may not mount a tmpfs")
+        return
+    url = new_url(1)
+    with ApartGateway(url, agents=CRASHING) as a, ApartGateway(url, agents=CRASHING) as b:
+        leases = []
+        for _ in range(5):
+            job = a.submit()
+            leases.append(Worker(a).lease())
+            equal(leases[-1].job, job)
+            leases[-1].send(*OPENING)
+        a.kill()
+        for lease in leases:
+            lease.worker.server = b
+        at_once(*(lambda lease=lease: batches(lease, 5) for lease in leases))
+        b.kill()
+        a.start()
+        for lease in leases:
+            lease.worker.server = a
+            batches(lease, 5, 5)
+            equal(lease.finish(), "succeeded")
+            equal(texts(a.read(lease.job)), [f"t{i} " for i in range(10)])
+        equal(suspect(url), "0")
+        a.terminate()
+        equal(database().sql("SELECT holder IS NULL FROM shards", url.rpartition("/")[2]), "t", "it was left in good order")

@@ -1,8 +1,9 @@
 /* Administration: consistency checks, the identity of the database, and the breadcrumb.
  *
  * The breadcrumb is in shared memory of the machine, named after the database and the shard:
- * it survives the process but not a reboot, as it should.  A gateway that starts on another
- * machine does not see it. */
+ * it survives the process but not a reboot, as it should.  Beside it is the epoch of the writer
+ * whose it is, so that the next one knows whether it is that of the writer before.  A gateway
+ * on another machine does not see it, and relies on the name in the row of the shard. */
 #include "store/breadcrumb.h"
 #include "store/postgres/postgres.h"
 
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, EPOCH = 1 }; /* its place in the page */
 
 int postgres_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct error *err)
 {
@@ -81,9 +82,18 @@ int postgres_breadcrumb(struct store *store, struct breadcrumb *ret, struct erro
         if (page == MAP_FAILED)
             return error_set(err, ERR_IO, "cannot map shared memory: %s", strerror(number));
         s->breadcrumb = page;
+        if (s->breadcrumb[EPOCH] == s->left_epoch)
+            s->left.suspect = 0; /* the breadcrumb says whether it was being folded */
+        breadcrumb_sign(s);
     }
     ret->number = s->breadcrumb;
     return 0;
+}
+
+void breadcrumb_sign(struct postgres_store *s)
+{
+    if (s->breadcrumb != NULL)
+        s->breadcrumb[EPOCH] = s->epoch;
 }
 
 void breadcrumb_release(struct postgres_store *s)

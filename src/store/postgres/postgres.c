@@ -46,7 +46,9 @@ static const struct store_admin admin = { .check = postgres_check,
                                           .make_shards = postgres_make_shards,
                                           .breadcrumb = postgres_breadcrumb,
                                           .hurry = postgres_hurry,
-                                          .unmigrated = postgres_unmigrated };
+                                          .unmigrated = postgres_unmigrated,
+                                          .left_behind = postgres_left_behind,
+                                          .name_suspect = postgres_name_suspect };
 
 static int open_store(const char *place,
                       const struct store_options *options,
@@ -99,6 +101,7 @@ void postgres_close(struct store *store)
 
     if (s->in_transaction)
         postgres_rollback(store);
+    shard_leave(s);
     breadcrumb_release(s);
     /* Waits until the lock is free: PostgreSQL ends the session some time after we have closed
      * it, and the next command would find the lock taken. */

@@ -113,7 +113,9 @@ struct postgres_store {
         int64_t next, left;
     } keys[STORE_KEYS_MAX];      /* reserved and not given out */
     int64_t reached;             /* while loading: lower keys have a partition: copy.c */
-    _Atomic int64_t *breadcrumb; /* mapped; NULL: not used yet */
+    _Atomic int64_t *breadcrumb; /* mapped; NULL: not used yet: admin.c */
+    struct store_left left;      /* by the writer before */
+    int64_t left_epoch;          /* of that writer */
     int backend;                 /* process id of our last session; 0: none */
     char backend_start[40];      /* when that session began, which tells it from a later one */
 };
@@ -139,11 +141,15 @@ POSTGRES_OP(make_shards)
 POSTGRES_OP(breadcrumb)
 POSTGRES_OP(hurry)
 POSTGRES_OP(unmigrated)
+POSTGRES_OP(left_behind)
+POSTGRES_OP(name_suspect)
 #undef POSTGRES_OP
 
 /* --- admin.c ---------------------------------------------------------------------- */
 
 void breadcrumb_release(struct postgres_store *s);
+/* The breadcrumb is of this epoch from now on. */
+void breadcrumb_sign(struct postgres_store *s);
 
 /* --- libpq.c ------------------------------------------------------------------------ */
 
@@ -176,6 +182,8 @@ int connection_exec(struct postgres_store *s,
 int shard_lock(struct postgres_store *s, struct error *err);
 /* Increments the epoch.  ERR_IO when another gateway has done that since. */
 int shard_take(struct postgres_store *s, struct error *err);
+/* Says that the shard was left in good order. */
+void shard_leave(struct postgres_store *s);
 /* Is PostgreSQL the same server as before, with all that it had?  ERR_IO for a writer.  Sets
  * the era of the store. */
 int shard_check_origin(struct postgres_store *s, struct error *err);
@@ -189,6 +197,7 @@ long schema_newest(void);
 long schema_oldest(void);
 /* What brings version @i to the next. */
 const char *schema_step(long i);
+enum { SCHEMA_WITH_SUSPECT = 5 }; /* the column of `shards` */
 
 /* --- migration.c ----------------------------------------------------------------- */
 

@@ -170,6 +170,8 @@ static const char *const steps[] = {
     partitions_step,
     /* 4: which schema each gateway understands, for upgrades of one after the other. */
     "ALTER TABLE gateways ADD COLUMN newest_schema bigint NOT NULL DEFAULT 0;",
+    /* 5: the job that the writer folds next, while it is cautious (journal/suspects.c). */
+    "ALTER TABLE shards ADD COLUMN suspect bigint NOT NULL DEFAULT 0;",
 #ifdef NEXT_SCHEMA
     /* Of no release: for the tests of upgrades (tests/cluster/upgrade.py). */
     "CREATE TABLE next_schema (at timestamptz NOT NULL DEFAULT now());"

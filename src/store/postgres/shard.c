@@ -250,12 +250,34 @@ int shard_check_origin(struct postgres_store *s, struct error *err)
     return code;
 }
 
+/* What the writer before has left in the row of the shard: a holder, unless it was left in good
+ * order. */
+static int look_behind(struct postgres_store *s, struct error *err)
+{
+    char sql[120];
+    PGresult *r = NULL;
+
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT epoch, holder IS NOT NULL, %s FROM shards WHERE shard = %" PRId64,
+                   s->version >= SCHEMA_WITH_SUSPECT ? "suspect" : "0", s->shard);
+    int code = connection_exec(s, sql, &r, err);
+    if (code == 0 && PQntuples(r) == 1) {
+        s->left_epoch = strtoll(PQgetvalue(r, 0, 0), NULL, 10);
+        s->left.has_crashed = PQgetvalue(r, 0, 1)[0] == 't';
+        s->left.suspect = strtoll(PQgetvalue(r, 0, 2), NULL, 10);
+    }
+    PQclear(r);
+    return code;
+}
+
 int shard_take(struct postgres_store *s, struct error *err)
 {
     int64_t epoch = 0;
     char sql[320];
     int code = shard_check_origin(s, err);
 
+    if (code == 0 && s->epoch == 0)
+        code = look_behind(s, err);
     if (code == 0)
         code = raise_epoch(s, &epoch, err);
     if (code != 0)
@@ -268,11 +290,46 @@ int shard_take(struct postgres_store *s, struct error *err)
     if (code == 0) {
         s->epoch = epoch;
         s->turn = 0;
+        breadcrumb_sign(s);
         s->keys[STORE_JOB_KEYS] = (struct postgres_keys){ 0 };
         (void)snprintf(sql, sizeof(sql), "SELECT tend_records(%" PRId64 ")", s->shard);
         code = connection_exec(s, sql, NULL, err);
     }
     return code;
+}
+
+void shard_leave(struct postgres_store *s)
+{
+    char sql[160];
+
+    if (s->role != STORE_WRITER || s->epoch == 0 || s->is_fenced || connection_lost(s))
+        return;
+    (void)snprintf(
+        sql, sizeof(sql),
+        "UPDATE shards SET holder = NULL%s WHERE shard = %" PRId64 " AND epoch = %" PRId64,
+        s->version >= SCHEMA_WITH_SUSPECT ? ", suspect = 0" : "", s->shard, s->epoch);
+    (void)run_text(s, sql, NULL, NULL); /* or the next one is cautious without need */
+}
+
+/* --- names of suspects -------------------------------------------------------------------- */
+
+void postgres_left_behind(struct store *store, struct store_left *ret)
+{
+    struct postgres_store *s = postgres_of(store);
+
+    *ret = s->left;
+    ret->has_crashed &= s->version >= SCHEMA_WITH_SUSPECT;
+}
+
+int postgres_name_suspect(struct store *store, int64_t job, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+    char sql[120];
+
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE shards SET suspect = %" PRId64 " WHERE shard = %" PRId64, job,
+                   s->shard);
+    return run_text(s, sql, NULL, err);
 }
 
 /* --- how many there are --------------------------------------------------------------- */
