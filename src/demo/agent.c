@@ -36,6 +36,7 @@ enum demo_option {
     OPT_AGENT,
     OPT_WORKER,
     OPT_JOBS,
+    OPT_ONCE,
     OPT_BATCH,
 };
 
@@ -60,6 +61,8 @@ static const struct flag flags[] = {
     { OPT_WORKER, "worker", "ID", NULL,
       "With --pull: this worker's name (demo- and the process id)." },
     { OPT_JOBS, "jobs", "N", NULL, "With --pull: stop after N jobs." },
+    { OPT_ONCE, "once", NULL, NULL,
+      "With --pull: do one job and exit; with 75 if none waits." },
     { OPT_BATCH, "batch", "N", NULL,
       "With --pull: events in one request (10; fewer after 50 ms)." },
     { 0 },
@@ -110,6 +113,7 @@ static int read_options(const struct args *args, struct demo_pull_options *o)
     o->url = args_get(args, OPT_PULL);
     o->worker = args_get(args, OPT_WORKER);
     o->agent = args_have(args, OPT_AGENT) ? args_get(args, OPT_AGENT) : "demo";
+    o->is_once = args_have(args, OPT_ONCE);
     int code = read_script_options(args, &o->defaults);
     if (code == EXIT_OK)
         code = read_count(args, OPT_JOBS, &o->max_jobs);
@@ -333,7 +337,8 @@ const struct command command_demo_agent = {
         "\n"
         "SPOOLWIRE_TOKEN is sent to the server of --pull when it is set.",
     .flags = flags,
-    .exits = "0 the run went well, or waits for its answer\n1 a node raised\n143 stopped by "
-             "SIGTERM",
+    .exits =
+        "0 the run went well, or waits for its answer\n1 a node raised\n75 with --once: no job waits\n143 stopped by "
+        "SIGTERM",
     .run = run,
 };

@@ -108,6 +108,7 @@ struct demo_pull_options {
     const char *agent;
     const char *worker;
     unsigned long max_jobs;
+    bool is_once;        /* do not wait for a job, and exit with 75 if there is none */
     unsigned long batch; /* events */
     struct demo_options defaults;
 };

@@ -20,6 +20,7 @@
 
 enum {
     LEASE_WAIT_S = 20,
+    NO_JOB = 75, /* EX_TEMPFAIL, as exit status */
     REQUEST_MS = 30000,
     BATCH_US = 50000,         /* the oldest event of a batch waits no longer */
     BATCH_BYTES = 512 * 1024, /* nor does a batch grow beyond this by more than one event */
@@ -281,9 +282,9 @@ static void put_lease(struct pull *p, struct buf *b)
 
     if (!random_uuid(uuid)) /* the kernel has no random numbers */
         key_uuid((struct key){ (uint64_t)demo_now_us(), (uint64_t)getpid() }, uuid);
-    json_format(b, "{'agents':[%s],'worker':%s,'request_id':%s,'calls':true,'wait':%d}",
+    json_format(b, "{'agents':[%s],'worker':%s,'request_id':%s,'calls':%b,'wait':%d}",
                 p->options->agent, p->options->worker, str_make(uuid, sizeof(uuid)),
-                LEASE_WAIT_S);
+                !p->options->is_once, p->options->is_once ? 0 : LEASE_WAIT_S);
 }
 
 /* 0: p->reply holds a job; ERR_BUSY: there was none. */
@@ -385,6 +386,8 @@ static int work_on(struct pull *p)
         if (err != 0 && err != ERR_BUSY)
             return cli_trouble("demo-agent", "%s", p->why.text);
         n_done += err == 0;
+        if (p->options->is_once)
+            return err == 0 ? EXIT_OK : NO_JOB;
     }
     return EXIT_OK;
 }

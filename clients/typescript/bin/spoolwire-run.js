@@ -5,7 +5,9 @@
  *     spoolwire-run FILE:EXPORT                    as a process of a pool, for `command:` with `pool:`;
  *                                                  with --fail-jobs a graph that cannot be loaded
  *                                                  fails its jobs, instead of ending the process
- *     spoolwire-run --pull AGENT=FILE:EXPORT ...   as a worker that comes for its jobs
+ *     spoolwire-run --pull AGENT=FILE:EXPORT ...   as a worker that comes for its jobs; with --once for
+ *                                                  one, then it exits: 0 when a job was done, whatever its
+ *                                                  outcome, 75 when there was none
  *
  * The server is that of SPOOLWIRE_URL and SPOOLWIRE_TOKEN; a pool's process gets both from it.
  */
@@ -19,7 +21,9 @@ import { Worker } from '../src/node/worker.js';
 const OLDEST_NODE = 20;
 
 const USAGE = `usage: spoolwire-run [--fail-jobs] FILE:EXPORT
-       spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] AGENT=FILE:EXPORT...`;
+       spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] [--once] [--wait SECONDS]
+                     [--on-stop finish|return|lose] [--grace SECONDS] AGENT=FILE:EXPORT...`;
+const NO_JOB = 75; // EX_TEMPFAIL
 
 /** @param {string} why @returns {never} */
 function refuse(why) {
@@ -28,7 +32,7 @@ function refuse(why) {
 }
 
 /** @param {string[]} words @param {any} options */
-async function pull(words, { url, token, concurrency }) {
+async function pull(words, { url, token, concurrency, once, wait, grace, 'on-stop': onStop }) {
     const pairs = words.map((word) => {
         const [agent, ...spec] = word.split('=');
         if (spec.length === 0) refuse(`${word}: say AGENT=FILE:EXPORT`);
@@ -38,10 +42,13 @@ async function pull(words, { url, token, concurrency }) {
         url,
         token,
         ...(concurrency ? { concurrency: Number(concurrency) } : {}),
+        ...(onStop ? { onStop } : {}),
+        ...(grace ? { grace: Number(grace) } : {}),
     });
 
     for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => worker.stop());
-    await worker.run();
+    if (!once) return worker.run();
+    if (!(await worker.runOnce({ wait: Number(wait ?? 0) }))) process.exitCode = NO_JOB;
 }
 
 /** Our own words are enough; of what a graph's file throws, the place is needed too.
@@ -75,6 +82,10 @@ async function main() {
             url: { type: 'string' },
             token: { type: 'string' },
             concurrency: { type: 'string' },
+            once: { type: 'boolean' },
+            wait: { type: 'string' },
+            'on-stop': { type: 'string' },
+            grace: { type: 'string' },
             help: { type: 'boolean', short: 'h' },
         },
     });

@@ -7,6 +7,7 @@ import threading
 import time
 
 from demo_agent import JOB, demo, finish, start
+import gateway
 from fake import CUT, Server
 from harness import TIMEOUT, case, cases, check, contains, equal, spoolwire
 
@@ -313,3 +314,15 @@ def a_refused_lease_ends_the_worker():
     with Server(lambda r: (403, {"detail": "this token may not lease"})) as s:
         done = pull(s, want=3)
     contains(done.err, "this token may not lease")
+
+
+@case
+def one_job_or_none():
+    with gateway.Server(agents={"demo": {"pull": True}}) as s:
+        def once():
+            return spoolwire("demo-agent", "--pull", s.url, "--once", "--speed", "0", "--no-question", timeout=60).code
+
+        equal(once(), 75)
+        first, second = s.submit("demo"), s.submit("demo")
+        equal(once(), 0)
+        equal((s.state(first), s.state(second)), ("succeeded", "queued"))

@@ -18,6 +18,7 @@ const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'
  * @property {string} job
  * @property {number} attempt
  * @property {string} [lease]
+ * @property {string} [executor] the process that the lease is bound to
  * @property {string} agent
  * @property {any} input
  * @property {Record<string, unknown>} [resume]
@@ -25,7 +26,7 @@ const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'
  * @property {any} [run]
  *
  * @typedef {object} Finish
- * @property {'success' | 'failure' | 'interrupted' | 'cancelled'} status
+ * @property {'success' | 'failure' | 'interrupted' | 'cancelled' | 'return' | 'lose'} status
  * @property {unknown} [output]
  * @property {string} [error]
  * @property {string} [error_type]
@@ -123,6 +124,8 @@ export class Run {
     #lost = new AbortController(); // stops the saver's requests, too
     #isPausing = false;
     #isCancelled = false;
+    /** @type {'return' | 'lose' | undefined} */
+    #handedBack;
 
     /**
      * @param {import('./graph.js').Graph} graph
@@ -139,7 +142,8 @@ export class Run {
         const { RunControl } = graph.langgraph;
         if (RunControl) this.config.control = new RunControl();
         this.signal = this.#stop.signal;
-        const fence = assignment.lease === undefined ? {} : { job: assignment.job, lease: assignment.lease };
+        const { job, lease, executor } = assignment;
+        const fence = lease === undefined ? {} : { job, lease, ...(executor ? { executor } : {}) };
         this.saver = new graph.Saver(wire, fence, this.#lost.signal);
         this.store = new graph.Store(wire, fence);
         /** @type {Promise<void>[]} */
@@ -151,6 +155,13 @@ export class Run {
 
     cancel() {
         this.#isCancelled = true;
+        this.#stop.abort();
+    }
+
+    /** The worker goes down: the job is requeued; 'lose' uses up an attempt.
+     * @param {'return' | 'lose'} how */
+    handBack(how) {
+        this.#handedBack = how;
         this.#stop.abort();
     }
 
@@ -286,6 +297,7 @@ export class Run {
             // Wait for checkpoints and states that are being stored, also when the run was stopped.
             await Promise.allSettled([...this.saver.saving.values(), ...this.told]);
             if (this.#isCancelled) return { status: 'cancelled' };
+            if (this.#handedBack) return { status: this.#handedBack };
             const isPaused = this.signal.aborted || /** @type {any} */ (error)?.name === 'GraphDrained';
             if (this.#isPausing && isPaused) return { status: 'interrupted' };
             const e = error instanceof Error ? error : new Error(String(error));

@@ -13,7 +13,7 @@ import { encode } from './plain.js';
 const SPECIAL = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
 
 /**
- * @typedef {{ job: string, lease: string } | { call: string } | {}} Fence
+ * @typedef {{ job: string, lease: string, executor?: string } | { call: string } | {}} Fence
  * @typedef {{ type: string, data: string }} Blob
  */
 

@@ -17,7 +17,7 @@ export function storeClass({ BaseStore }) {
     return class SpoolwireStore extends BaseStore {
         /**
          * @param {import('./wire.js').Wire} wire
-         * @param {{ job: string, lease: string } | {}} [fence] of a job, whose owner's items these
+         * @param {{ job: string, lease: string, executor?: string } | {}} [fence] of a job, whose owner's items these
          *     are; else they are those of the token's owner
          */
         constructor(wire, fence = {}) {

@@ -5,6 +5,10 @@
  *
  *     const worker = await Worker.load({ agent: './agent.mjs:graph' }, { url, token });
  *     await worker.run(); // until worker.stop()
+ *     const done = await worker.runOnce(); // one job; false: there was none
+ *
+ * A heartbeat waits at the server beside the events, so that a silent job hears at once that it shall
+ * stop: the `signal` in the config of its nodes is aborted.
  */
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
@@ -18,21 +22,41 @@ import { Run } from './run.js';
 import { Refused, Wire } from './wire.js';
 
 const WAIT_SECONDS = 20;
+const BEAT_WAIT_SECONDS = 50; // that a heartbeat may wait at the server
+const SHORT_MS = 500; // a job that is over by then costs no heartbeat
+const ON_STOP = ['finish', 'return', 'lose'];
 
 /** @param {any} assignment */
-const jobPath = ({ job, lease }, /** @type {string} */ what) =>
-    `/v1/worker/jobs/${encodeURIComponent(job)}/${what}?lease=${encodeURIComponent(lease)}`;
+const jobPath = ({ job, lease, executor }, /** @type {string} */ what) =>
+    `/v1/worker/jobs/${encodeURIComponent(job)}/${what}?lease=${encodeURIComponent(lease)}&executor=${executor}`;
+
+/**
+ * @typedef {object} WorkerOptions
+ * @property {string} [url]
+ * @property {string} [token]
+ * @property {number} [concurrency]
+ * @property {string} [name]
+ * @property {'finish' | 'return' | 'lose'} [onStop] what becomes of jobs when it is stopped: they may finish
+ *     (within `grace`, then they are requeued), are requeued at once without using up an attempt, or with
+ * @property {number} [grace] seconds; without it, jobs may take as long as they want
+ */
 
 export class Worker {
     #stop = new AbortController();
     /** @type {Set<Promise<void>>} */
     #going = new Set();
+    /** @type {Set<Run>} */
+    #runs = new Set();
 
     /**
      * @param {Record<string, Graph>} graphs by the names of their agents
-     * @param {{ url?: string, token?: string, concurrency?: number, name?: string }} [options]
+     * @param {WorkerOptions} [options]
      */
-    constructor(graphs, { url, token, concurrency = 10, name } = {}) {
+    constructor(graphs, { url, token, concurrency = 10, name, onStop = 'finish', grace } = {}) {
+        if (!ON_STOP.includes(onStop)) throw new Error(`onStop must be one of ${ON_STOP.join(', ')}, not ${onStop}`);
+        this.onStop = onStop;
+        this.grace = grace;
+        this.executor = randomUUID(); // no other process can use our leases
         this.graphs = graphs;
         this.wire = new Wire({ url, token });
         this.concurrency = concurrency;
@@ -40,7 +64,7 @@ export class Worker {
     }
 
     /** @param {Record<string, string>} specs `FILE:EXPORT` by agent
-     * @param {{ url?: string, token?: string, concurrency?: number, name?: string }} [options] */
+     * @param {WorkerOptions} [options] */
     static async load(specs, options) {
         /** @type {Record<string, Graph>} */
         const graphs = {};
@@ -49,9 +73,33 @@ export class Worker {
         return new Worker(graphs, options);
     }
 
-    /** Takes no more jobs; `run()` returns when those that it has are done. */
+    /** Takes no more jobs; what becomes of those that it has is `onStop`. */
     stop() {
         this.#stop.abort();
+        if (this.onStop !== 'finish') this.#handBack(this.onStop);
+        else if (this.grace !== undefined) setTimeout(() => this.#handBack('return'), this.grace * 1000).unref();
+    }
+
+    /** @param {'return' | 'lose'} how */
+    #handBack(how) {
+        for (const run of this.#runs) run.handBack(how);
+    }
+
+    /** Takes one job and works on it until its end, whatever that is.
+     * @param {{ wait?: number }} [options] seconds to wait for a job
+     * @returns {Promise<boolean>} false: none came */
+    async runOnce({ wait = 0 } = {}) {
+        const end = Date.now() + wait * 1000;
+        const { signal } = this.#stop;
+        let assignment;
+
+        do {
+            const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
+            assignment = await this.#lease(signal, Math.min(left, WAIT_SECONDS), false);
+        } while (!assignment && !signal.aborted && Date.now() < end);
+        if (assignment) await this.#work(assignment);
+        this.wire.close();
+        return assignment !== undefined;
     }
 
     async run() {
@@ -72,18 +120,20 @@ export class Worker {
         this.wire.close();
     }
 
-    /** @param {AbortSignal} signal */
-    async #lease(signal) {
+    /** @param {AbortSignal} signal @param {number} [wait] @param {boolean} [calls] */
+    async #lease(signal, wait = WAIT_SECONDS, calls = true) {
         const ask = {
             agents: Object.keys(this.graphs),
             worker: this.name,
-            wait: WAIT_SECONDS,
-            calls: true,
+            wait,
+            calls,
+            executor: this.executor,
             request_id: randomUUID(), // a repeated request gets the same job
         };
 
         try {
-            return await this.wire.post('/v1/worker/lease', ask, { signal });
+            const assignment = await this.wire.post('/v1/worker/lease', ask, { signal });
+            return assignment && { ...assignment, executor: this.executor };
         } catch (error) {
             if (signal.aborted) return undefined;
             throw error;
@@ -116,13 +166,17 @@ export class Worker {
         const run = new Run(this.graphs[assignment.agent], assignment, this.wire, (line) => outbox.put(line));
         const ended = new AbortController();
         const beating = this.#beat(assignment, hear, lost, ended.signal);
+        this.#runs.add(run);
         const finish = await run.run();
 
+        this.#runs.delete(run);
         ended.abort();
         await beating;
         try {
             await outbox.flush();
-            await this.wire.request('POST', jobPath(assignment, 'finish'), encode(finish));
+            if (finish.status === 'return' || finish.status === 'lose')
+                await this.wire.request('POST', jobPath(assignment, finish.status));
+            else await this.wire.request('POST', jobPath(assignment, 'finish'), encode(finish));
         } catch (error) {
             // Refused: another worker has the job, or it has ended.
             if (!(error instanceof Refused)) throw error;
@@ -133,11 +187,16 @@ export class Worker {
      * @param {AbortSignal} signal */
     async #beat(assignment, hear, lost, signal) {
         const every = (assignment.heartbeat_seconds ?? 15) * 1000;
+        const wait = Math.min(Math.floor(every / 1000), BEAT_WAIT_SECONDS);
+        const path = `${jobPath(assignment, 'heartbeat')}${wait > 0 ? `&wait=${wait}` : ''}`;
 
         try {
+            await pause(Math.min(SHORT_MS, every), undefined, { signal });
             for (;;) {
-                await pause(every, undefined, { signal });
-                hear(await this.wire.request('POST', jobPath(assignment, 'heartbeat'), undefined, { signal }));
+                const begin = Date.now();
+                hear(await this.wire.request('POST', path, undefined, { signal }));
+                // The next follows when its time is over, however early this one was answered.
+                await pause(Math.max(0, begin + every - Date.now()), undefined, { signal });
             }
         } catch (error) {
             if (signal.aborted) return;
