@@ -1,5 +1,6 @@
 /* A turn calls the store as often as another, however many requests it has: begin, read, flush,
  * commit.  Any other call would be a round trip to a store behind a network. */
+#include "journal/inbox.h"
 #include "turn_scene.h"
 
 enum { EACH = 8, KINDS = 8, ALL = EACH * KINDS };
@@ -53,6 +54,48 @@ static void a_turn_of_one_request_calls_the_store_four_times(void **state)
     do_one(&req);
     expect_calls();
     done_all(&first, 1);
+    done_all(&req, 1);
+}
+
+static int refuse_begin(struct store *s, struct error *err)
+{
+    (void)s;
+    scene.calls.begins++;
+    return error_set(err, ERR_IO, "the disk is gone");
+}
+
+static void a_turn_that_was_expected_begins_once(void **state)
+{
+    struct journal_request first, req;
+
+    (void)state;
+    submit_run(&first, "first-", 0);
+    do_one(&first);
+    submit(&req, "j", 0);
+    begin_counting();
+    journal_expect(scene.journal);
+    assert_int_equal(scene.calls.begins, 1);
+    do_one(&req);
+    expect_calls();
+    done_all(&first, 1);
+    done_all(&req, 1);
+}
+
+/* The turn tries itself, and reports the failure; after it nothing is begun ahead. */
+static void a_turn_that_was_expected_in_vain_fails_once(void **state)
+{
+    struct journal_request req;
+
+    (void)state;
+    submit(&req, "j", 0);
+    begin_counting();
+    scene.counted.begin = refuse_begin;
+    journal_expect(scene.journal);
+    run_turn(&req, 1);
+    assert_int_equal(req.code, ERR_BUSY);
+    assert_int_equal(scene.calls.begins, 2);
+    journal_expect(scene.journal);
+    assert_int_equal(scene.calls.begins, 2);
     done_all(&req, 1);
 }
 
@@ -183,6 +226,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_turn_of_one_request_calls_the_store_four_times,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_turn_that_was_expected_begins_once, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_turn_that_was_expected_in_vain_fails_once, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_turn_of_many_requests_calls_the_store_as_often,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_job_with_a_new_id_is_made_without_reading, set_up,
