@@ -7,9 +7,10 @@
  *   bare_libpq usual URL WORKERS BYTES SECONDS
  *           prints events/s: each worker has a connection, and inserts a row and notifies in
  *           one transaction
- *   bare_libpq wake URL BYTES COUNT
+ *   bare_libpq wake URL BYTES COUNT RATE
  *           prints the median in microseconds of: a row is committed, NOTIFY in a transaction
- *           of its own, another connection hears it and reads the row
+ *           of its own, another connection hears it and reads the row; so often a second, with
+ *           a pause between them as the load makes it (0: none)
  *   bare_libpq replay URL JOB
  *           prints events/s, and events per CPU second: reads key-set pages in binary, parses
  *           them, renders `aiq` as SSE */
@@ -286,7 +287,17 @@ static void hear(PGconn *conn)
     PQfreemem(note);
 }
 
-static double wake(const char *url, long bytes, long count)
+/* Until the next @i of so many a second. */
+static void keep_pace(double begin, long i, long rate)
+{
+    double left = rate > 0 ? begin + (double)i / (double)rate - now() : 0;
+    struct timespec pause = { .tv_nsec = (long)(left * 1e9) };
+
+    if (left > 0)
+        (void)nanosleep(&pause, NULL); /* a shorter one does not matter */
+}
+
+static double wake(const char *url, long bytes, long count, long rate)
 {
     PGconn *here = dial(url), *there = dial(url);
     double *us = calloc((size_t)count + 1, sizeof(*us));
@@ -298,7 +309,9 @@ static double wake(const char *url, long bytes, long count)
     run(there, "LISTEN woken");
     (void)snprintf(insert, sizeof(insert),
                    "INSERT INTO woken (stored) VALUES (repeat('x', %ld)::bytea)", bytes);
+    double begin = now();
     for (long i = 0; i < count; i++) {
+        keep_pace(begin, i, rate);
         double from = now();
 
         run(here, insert);
@@ -325,12 +338,13 @@ int main(int argc, char **argv)
     else if (argc == 6 && strcmp(argv[1], "usual") == 0)
         value = usual(argv[2], strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10),
                       strtod(argv[5], NULL));
-    else if (argc == 5 && strcmp(argv[1], "wake") == 0)
-        value = wake(argv[2], strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10));
+    else if (argc == 6 && strcmp(argv[1], "wake") == 0)
+        value = wake(argv[2], strtol(argv[3], NULL, 10), strtol(argv[4], NULL, 10),
+                     strtol(argv[5], NULL, 10));
     else if (argc == 4 && strcmp(argv[1], "replay") == 0)
         value = replay(argv[2], argv[3], &per_cpu);
     else
-        die("append URL JOBS BATCH BYTES SECONDS | usual URL WORKERS BYTES SECONDS | wake URL BYTES COUNT | "
+        die("append URL JOBS BATCH BYTES SECONDS | usual URL WORKERS BYTES SECONDS | wake URL BYTES COUNT RATE | "
             "replay URL JOB");
     printf("%.0f %.0f\n", value, per_cpu);
     return 0;

@@ -17,7 +17,7 @@
  *   warm=0.5 seconds=2     seconds of warming up, and seconds that are measured
  *   until=0                instead: until reader 0 has so many frames
  *   look=0                 1: every reader looks at its bytes (latency is then measured from
- *                          the digits behind `T=`, which the body must have at rate > 0)
+ *                          the digits behind `T=` in the body)
  *   drain=1                wait at the end for what is still on its way
  *   idle=0                 1: only hold the streams, until standard input ends
  *
@@ -596,7 +596,7 @@ static void read_body(struct load *l)
     l->body_n = fread(l->body, 1, 1 << 20, f);
     (void)fclose(f);
     const char *at = memmem(l->body, l->body_n, "T=", 2);
-    if (at != NULL && l->rate > 0)
+    if (at != NULL && (l->rate > 0 || l->look))
         l->stamp = (size_t)(at - l->body) + 2;
 }
 
