@@ -29,6 +29,7 @@ struct cluster_shard {
     int64_t number;
     struct journal *journal; /* owned */
     struct journal_link *link;
+    struct watchers *watchers; /* while it is written here */
     struct standby *standby;
 };
 
@@ -45,6 +46,7 @@ struct cluster {
     struct journal_link *links[STORE_MAX_SHARDS]; /* the same */
     struct shard_router *router;                  /* NULL: there is one shard */
     struct newest *newest;                        /* connections of others */
+    struct watches *watches;                      /* jobs that readers here wait for */
     _Atomic(struct cluster_member *) member;      /* NULL: before cluster_start() */
 };
 
@@ -54,6 +56,7 @@ static void on_moved(void *arg, bool is_writer)
 {
     const struct cluster_shard *s = arg;
 
+    watchers_open(s->watchers, is_writer);
     member_set_writer(s->cluster->member, s->number, is_writer);
 }
 
@@ -122,6 +125,32 @@ static void on_schema(void *arg, const struct cluster_schema *now)
     c->opt.events.schema(c->opt.events.arg, now);
 }
 
+/* --- what the writers of other shards push ------------------------------------------------ */
+
+void cluster_watch(void *arg, struct str job, bool on)
+{
+    struct cluster *c = arg;
+
+    if (on)
+        watches_add(c->watches, job);
+    else
+        watches_remove(c->watches, job);
+}
+
+static void on_heard(void *arg, const struct record_push *push)
+{
+    struct cluster *c = arg;
+
+    member_heard(c->member, push);
+}
+
+static void on_watched(void *arg, struct str job)
+{
+    struct cluster *c = arg;
+
+    hub_shared_look(c->hub, job);
+}
+
 /* --- life --------------------------------------------------------------------------------- */
 
 /* The secret that gateways show each other.  Waits for the first gateway to make the tables. */
@@ -166,6 +195,8 @@ static int make_standby(struct cluster *c, int64_t shard, struct error *err)
     s->number = shard;
     options.store.gateway = c->id;
     options.store.shard = shard;
+    if (watchers_new(&s->watchers) != 0)
+        return error_set(err, ERR_NOMEM, "out of memory");
     return standby_new(&options, &s->standby, err);
 }
 
@@ -183,7 +214,7 @@ int cluster_new(const struct cluster_options *options, struct cluster **ret, str
     c->told.events.arg = c;
     int code = random_uuid(id) ? 0 : error_set(err, ERR_IO, "there are no random numbers");
     (void)snprintf(c->id, sizeof(c->id), "%.*s", KEY_UUID_CHARS, id);
-    if (code == 0 && newest_new(&c->newest) != 0)
+    if (code == 0 && (newest_new(&c->newest) != 0 || watches_new(&c->watches) != 0))
         code = error_set(err, ERR_NOMEM, "out of memory");
     if (code == 0)
         code = make_standby(c, 0, err); /* the writer of the first shard makes the tables */
@@ -223,7 +254,11 @@ static int make_journal(struct cluster_shard *s,
 {
     struct cluster *c = s->cluster;
     struct journal_options own = *options;
-    struct link_options link = { .shard = s->number, .hold_ms = HOLD_MS };
+    struct link_options link = {
+        .shard = s->number,
+        .hold_ms = HOLD_MS,
+        .follow = { .watches = c->watches, .heard = on_heard, .watched = on_watched, .arg = c }
+    };
 
     own.shard = s->number;
     own.n_shards = c->n_shards;
@@ -331,9 +366,12 @@ void cluster_free(struct cluster *c)
     cluster_close(c);
     shard_router_free(c->router);
     member_free(c->member);
-    for (int64_t i = 0; i < STORE_MAX_SHARDS; i++)
+    for (int64_t i = 0; i < STORE_MAX_SHARDS; i++) {
         standby_free(c->shards[i].standby);
+        watchers_free(c->shards[i].watchers);
+    }
     newest_free(c->newest);
+    watches_free(c->watches);
     free(c->url);
     free(c);
 }
@@ -342,7 +380,19 @@ void cluster_free(struct cluster *c)
 
 void cluster_published(struct cluster *c, const struct publication *pubs, size_t n)
 {
-    member_published(c->member, pubs, n);
+    struct watchers *watchers = c->shards[pubs[0].shard].watchers;
+
+    if (member_others(c->member) > 0)
+        member_published(c->member, pubs, n, watchers_push(watchers, pubs, n));
+}
+
+bool cluster_wanted(struct cluster *c, struct str job)
+{
+    bool is_wanted = false;
+
+    for (int64_t i = 0; i < c->n_shards && !is_wanted; i++)
+        is_wanted = watchers_want(c->shards[i].watchers, job);
+    return is_wanted;
 }
 
 void cluster_queued(struct cluster *c, struct str agent)
@@ -360,7 +410,8 @@ void cluster_serve(struct cluster *c, struct http_request *req, struct mailbox *
     if (asked.n > 0 && (!str_number(asked, &shard) || shard < 0 || shard >= c->n_shards))
         http_respond_error(req, 404, "the database has %lld shards", (long long)c->n_shards);
     else
-        served_begin(req, c->secret, c->newest, c->journals[shard], box);
+        served_begin(req, c->secret, c->newest, c->journals[shard], c->shards[shard].watchers,
+                     box);
 }
 
 void cluster_look(struct cluster *c, struct cluster_state *ret)

@@ -81,6 +81,10 @@ void cluster_free(struct cluster *c);
 
 /* For journal_events: from the journal's thread. */
 void cluster_published(struct cluster *c, const struct publication *pubs, size_t n);
+/* For hub_shared_set_watch(): readers of this gateway wait for records of @job. */
+void cluster_watch(void *cluster, struct str job, bool on);
+/* Do readers of other gateways wait for @job? */
+bool cluster_wanted(struct cluster *c, struct str job);
 void cluster_queued(struct cluster *c, struct str agent);
 
 /* Of another gateway; on the loop of @box. */
@@ -97,6 +101,7 @@ struct cluster_state {
     char writer[256]; /* URL of the first shard's writer; "": nobody */
     int64_t beat_ms;  /* since PostgreSQL has last heard of us */
     uint64_t hints;   /* that were heard */
+    uint64_t pushed;  /* records that the gateways that write have sent */
     int64_t hint_ms;  /* from the commit to us, of the last hint; by the clocks of both */
     uint64_t forwarded, refused, waiting, connected; /* see link_counts() */
     struct cluster_schema schema;

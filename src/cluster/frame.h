@@ -3,7 +3,7 @@
  *     length   4 bytes, of all that follows
  *     kind     1 byte
  *     number   8 bytes: of the request; the sender of requests chooses it
- *     payload  see cluster/codec.h
+ *     payload  of requests and answers: see cluster/codec.h
  *
  * Numbers are big-endian. */
 #ifndef CLUSTER_FRAME_H
@@ -17,6 +17,10 @@ enum frame_kind {
     FRAME_ANSWER,   /* ← its answer, in any order */
     FRAME_PING,     /* → */
     FRAME_PONG,     /* ← */
+    FRAME_WATCH,    /* → ids of jobs, each with a newline, whose records are to be pushed */
+    FRAME_UNWATCH,  /* → of those that are not, any more */
+    FRAME_WATCHED,  /* ← the same ids: every later commit is pushed */
+    FRAME_PUSH,     /* ← what a commit has changed: cluster/record_push.h */
     FRAME_KIND_MAX
 };
 

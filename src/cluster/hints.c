@@ -88,14 +88,18 @@ void hints_add(struct hints *h, const struct wakeup *wakeup)
     add(h, wakeup, 0);
 }
 
+bool hints_is_plain(const struct publication *p)
+{
+    return !p->state_changed && !p->gone && !p->cancel_requested && !p->pause_requested &&
+           p->questions == NULL;
+}
+
 void hints_add_publication(struct hints *h, const struct publication *p)
 {
     struct wakeup w = { .kind = WAKEUP_JOB,
                         .change = change_of(p),
                         .is_cancelled = p->cancel_requested,
                         .is_paused = p->pause_requested };
-    bool is_plain =
-        !p->state_changed && !p->gone && !p->cancel_requested && !p->pause_requested;
 
     for (const struct question_news *q = p->questions; q != NULL; q = q->next) {
         struct wakeup asked = w;
@@ -107,7 +111,7 @@ void hints_add_publication(struct hints *h, const struct publication *p)
             asked.change.question.question = STR_NONE;
         add(h, &asked, 0);
     }
-    add(h, &w, is_plain ? p->key : 0);
+    add(h, &w, hints_is_plain(p) ? p->key : 0);
 }
 
 /* --- sending ------------------------------------------------------------------------------ */
@@ -157,16 +161,19 @@ static void note_lag(struct hint_listener *to, const struct change *c)
         to->lag_ms = lag > 0 ? lag : 0;
 }
 
-static void hear(struct hint_listener *to, const struct wakeup *w)
+void hints_hear(struct hint_listener *to,
+                const struct wakeup *w,
+                const struct live_records *live)
 {
     to->n_heard++;
+    to->n_pushed += live != NULL ? live->n : 0;
     switch (w->kind) {
     case WAKEUP_JOB:
         note_lag(to, &w->change);
         if (w->is_cancelled || w->change.gone || w->is_paused)
             to->stopped(to->arg, w->change.key, w->change.attempt,
                         !w->is_cancelled && !w->change.gone);
-        to->notifier->hear(to->notifier->arg, &w->change, NULL);
+        to->notifier->hear(to->notifier->arg, &w->change, live);
         break;
     case WAKEUP_QUESTION:
         to->notifier->hear(to->notifier->arg, &w->change, NULL);
@@ -175,7 +182,7 @@ static void hear(struct hint_listener *to, const struct wakeup *w)
         to->queued(to->arg, w->change.agent);
         break;
     case WAKEUP_WRITER:
-        to->has_moved = true;
+        to->moved(to->moved_arg, w->shard);
         hub_shared_missed(to->hub); /* hints of the last one may be lost, and so may records */
         break;
     case WAKEUP_LOST:
@@ -194,6 +201,6 @@ void hints_take(struct hint_listener *to, struct str text)
             hub_shared_missed(to->hub);
             return;
         }
-        hear(to, &w);
+        hints_hear(to, &w, NULL);
     }
 }

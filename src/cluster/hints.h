@@ -25,6 +25,8 @@ void hints_send_with(struct hints *h, struct gateways *g);
 void hints_add(struct hints *h, const struct wakeup *wakeup);
 /* What a commit has changed in a job. */
 void hints_add_publication(struct hints *h, const struct publication *p);
+/* Has it nothing but new records?  Only who has readers of the job needs to know. */
+bool hints_is_plain(const struct publication *p);
 /* Sends what has gathered; on the thread of @g. */
 void hints_send(struct hints *h, struct gateways *g);
 
@@ -37,12 +39,19 @@ struct hint_listener {
     /* A job was cancelled or paused. */
     void (*stopped)(void *arg, int64_t key, int64_t attempt, bool is_pause);
     void *arg;
-    bool has_moved; /* out: another gateway writes now */
+    /* Another gateway writes @shard now. */
+    void (*moved)(void *moved_arg, int64_t shard);
+    void *moved_arg;
     /* Out, for other threads: */
     _Atomic uint64_t n_heard;
-    atomic_llong lag_ms; /* from the commit to us, of the last one */
+    _Atomic uint64_t n_pushed; /* records that came with wake-ups */
+    atomic_llong lag_ms;       /* from the commit to us, of the last one */
 };
 /* Reads the lines of one NOTIFY. */
 void hints_take(struct hint_listener *to, struct str text);
+/* A wake-up that came with its records.  From any thread. */
+void hints_hear(struct hint_listener *to,
+                const struct wakeup *w,
+                const struct live_records *live);
 
 #endif

@@ -51,12 +51,13 @@ struct journal_link {
     struct link_address address;
     bool is_local;
     enum link_state state;
-    int64_t state_since, heard, asked, again_at;
+    int64_t state_since, pinged, asked, again_at;
     uint64_t n_connections;     /* so far */
     struct link_socket *socket; /* NULL: down */
     struct tls_identity *tls;   /* NULL: not needed yet */
     struct buf in, out;
     struct unanswered_table requests;
+    struct follow follow;
     char why[160]; /* it is down */
 };
 
@@ -140,6 +141,7 @@ static void link_down(struct journal_link *l, const char *why)
     buf_clear(&l->in);
     buf_clear(&l->out);
     set_state(l, LINK_DOWN);
+    follow_end(&l->follow);
     unanswered_unsend(&l->requests, now);
 }
 
@@ -184,6 +186,8 @@ static void take_frames(struct journal_link *l)
         at += n;
         if (frame.kind == FRAME_ANSWER)
             take_answer(l, &frame);
+        else if (frame.kind != FRAME_PONG && follow_take(&l->follow, &frame) != 0)
+            link_down(l, "it has sent what cannot be read");
     }
     if (l->socket != NULL && at > 0) {
         memmove(l->in.p, l->in.p + at, l->in.n - at);
@@ -215,6 +219,7 @@ static void take_head(struct journal_link *l)
     set_state(l, LINK_UP);
     l->counts.connected++;
     l->asked = 0;
+    follow_begin(&l->follow, &l->out);
     send_all(l);
     take_frames(l);
 }
@@ -223,7 +228,6 @@ static void on_received(void *arg, struct str bytes)
 {
     struct journal_link *l = arg;
 
-    l->heard = clock_steady_ms();
     l->asked = 0;
     buf_str(&l->in, bytes);
     if (l->state == LINK_OPENING)
@@ -303,8 +307,8 @@ static void look_at_peer(struct journal_link *l, int64_t now)
         link_down(l, "it does not answer");
     if (l->state == LINK_UP && l->asked != 0 && now - l->asked > SILENT_MS)
         link_down(l, "it does not answer");
-    if (l->state == LINK_UP && l->asked == 0 && now - l->heard > PING_MS) {
-        l->asked = now;
+    if (l->state == LINK_UP && l->asked == 0 && now - l->pinged > PING_MS) {
+        l->asked = l->pinged = now;
         frame_end(&l->out, frame_begin(&l->out, FRAME_PING, 0));
     }
     if (l->state == LINK_DOWN && l->socket == NULL && l->address.host[0] != '\0' &&
@@ -394,6 +398,10 @@ static void on_wake(uv_async_t *async)
     l->first = NULL;
     l->last = &l->first;
     (void)pthread_mutex_unlock(&l->lock);
+    if (follow_settle(&l->follow))
+        link_down(l, "another gateway owns the jobs now");
+    if (l->state == LINK_UP)
+        follow_put(&l->follow, &l->out);
     while (list != NULL) {
         struct journal_request *next = list->next;
 
@@ -454,6 +462,12 @@ void link_set_writer(struct journal_link *l, const char *url)
     (void)uv_async_send(&l->wake);
 }
 
+void link_doubt(struct journal_link *l)
+{
+    follow_doubt(&l->follow);
+    link_set_writer(l, "");
+}
+
 const struct link_counts *link_counts(const struct journal_link *l)
 {
     return &l->counts;
@@ -465,6 +479,13 @@ bool link_is_up(struct journal_link *l)
 }
 
 /* --- life --------------------------------------------------------------------------------- */
+
+static void on_watches(void *arg)
+{
+    struct journal_link *l = arg;
+
+    (void)uv_async_send(&l->wake); /* cannot fail */
+}
 
 static void *work(void *arg)
 {
@@ -486,7 +507,8 @@ int link_new(const struct link_options *options, struct journal_link **ret, stru
     buf_init(&l->in, MAX_BUFFER);
     buf_init(&l->out, MAX_BUFFER);
     (void)pthread_mutex_init(&l->lock, NULL); /* cannot fail on Linux */
-    l->has_loop = uv_loop_init(&l->loop) == 0;
+    bool follows = follow_init(&l->follow, &l->opt.follow, on_watches, l) == 0;
+    l->has_loop = follows && uv_loop_init(&l->loop) == 0;
     if (l->has_loop) {
         l->wake.data = l->timer.data = l;
         (void)uv_async_init(&l->loop, &l->wake, on_wake);
@@ -535,6 +557,7 @@ void link_free(struct journal_link *l)
         (void)uv_loop_close(&l->loop);
     }
     answer_rest(l);
+    follow_done(&l->follow);
     (void)pthread_mutex_destroy(&l->lock);
     buf_done(&l->in);
     buf_done(&l->out);

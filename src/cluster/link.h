@@ -12,6 +12,7 @@
 #ifndef CLUSTER_LINK_H
 #define CLUSTER_LINK_H
 
+#include "cluster/follow.h"
 #include "cluster/served.h"
 #include "journal/journal.h"
 
@@ -23,6 +24,7 @@ struct link_options {
     char gateway[40]; /* this one's id: names requests for leases that have no name */
     int64_t shard;    /* whose requests these are */
     int64_t hold_ms;
+    struct follow_options follow; /* its events come from the link's thread */
 };
 
 MUST_CHECK int link_new(const struct link_options *options,
@@ -36,6 +38,9 @@ void link_post(struct journal_link *l, struct journal_request *chain);
 /* From any thread: where requests go from now on.  "": nobody is known; NULL: to the journal of
  * this gateway, which is open. */
 void link_set_writer(struct journal_link *l, const char *url);
+/* From any thread: another gateway writes than the one that it may be connected to.  Nothing is
+ * heard of that one when this has returned; link_set_writer() follows. */
+void link_doubt(struct journal_link *l);
 /* From any thread: is it connected? */
 bool link_is_up(struct journal_link *l);
 

@@ -41,6 +41,7 @@ struct cluster_member {
     struct peers peers;
     int64_t next_beat;
     int64_t next_migration;
+    bool has_moved;                    /* another gateway writes a shard now */
     int64_t told_at[STORE_MAX_SHARDS]; /* when the journal was last told who lives */
     struct hint_listener listener;
 };
@@ -211,7 +212,7 @@ static void beat(struct cluster_member *m)
 {
     struct error err;
 
-    m->listener.has_moved = false;
+    m->has_moved = false;
     if (peers_beat(&m->peers, m->gateways, &err) != 0)
         return;
     atomic_store(&m->beat_at, m->peers.beaten);
@@ -237,6 +238,18 @@ static bool writes_all(struct cluster_member *m)
     return does;
 }
 
+/* What the former writer has sent over its link may no longer be true. */
+static void on_moved(void *arg, int64_t shard)
+{
+    struct cluster_member *m = arg;
+
+    (void)pthread_mutex_lock(&m->lock);
+    if (shard < m->opt.n_shards && (m->written >> shard & 1) == 0)
+        link_doubt(m->opt.links[shard]);
+    (void)pthread_mutex_unlock(&m->lock);
+    m->has_moved = true;
+}
+
 static void on_hint(void *arg, struct str text)
 {
     struct cluster_member *m = arg;
@@ -248,7 +261,7 @@ void member_step(struct cluster_member *m)
 {
     int64_t now = clock_monotonic_ms();
 
-    if (now >= m->next_beat || m->listener.has_moved || atomic_exchange(&m->looks, false)) {
+    if (now >= m->next_beat || m->has_moved || atomic_exchange(&m->looks, false)) {
         beat(m);
         m->next_beat = now + BEAT_MS;
         if (!writes_all(m))
@@ -288,7 +301,9 @@ int member_new(const struct member_options *options,
                                           .notifier = options->notifier,
                                           .queued = c->events.queued,
                                           .stopped = c->events.stopped,
-                                          .arg = c->events.arg };
+                                          .arg = c->events.arg,
+                                          .moved = on_moved,
+                                          .moved_arg = m };
     (void)pthread_mutex_init(&m->lock, NULL); /* cannot fail on Linux */
     int code = hints_new(&m->hints);
     if (code != 0)
@@ -341,7 +356,7 @@ void member_free(struct cluster_member *m)
 
 void member_set_writer(struct cluster_member *m, int64_t shard, bool is_writer)
 {
-    static const struct wakeup moved = { .kind = WAKEUP_WRITER };
+    const struct wakeup moved = { .kind = WAKEUP_WRITER, .shard = shard };
     uint64_t bit = UINT64_C(1) << shard;
 
     (void)pthread_mutex_lock(&m->lock);
@@ -363,10 +378,21 @@ unsigned member_others(struct cluster_member *m)
     return atomic_load_explicit(&m->n_others, memory_order_relaxed);
 }
 
-void member_published(struct cluster_member *m, const struct publication *pubs, size_t n)
+void member_published(struct cluster_member *m,
+                      const struct publication *pubs,
+                      size_t n,
+                      size_t n_followers)
 {
+    bool all_follow = n_followers >= member_others(m);
+
     for (size_t i = 0; i < n && member_others(m) > 0; i++)
-        hints_add_publication(m->hints, &pubs[i]);
+        if (!all_follow || !hints_is_plain(&pubs[i]))
+            hints_add_publication(m->hints, &pubs[i]);
+}
+
+void member_heard(struct cluster_member *m, const struct record_push *push)
+{
+    hints_hear(&m->listener, &push->wakeup, &push->live);
 }
 
 void member_queued(struct cluster_member *m, struct str agent)
@@ -387,6 +413,7 @@ void member_look(struct cluster_member *m, struct cluster_state *ret)
     ret->schema = m->schema;
     (void)pthread_mutex_unlock(&m->lock);
     ret->hints = m->listener.n_heard;
+    ret->pushed = m->listener.n_pushed;
     ret->hint_ms = m->listener.lag_ms;
     ret->beat_ms = clock_monotonic_ms() - atomic_load(&m->beat_at);
 }

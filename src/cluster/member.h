@@ -47,8 +47,14 @@ void member_free(struct cluster_member *m);
 void member_set_writer(struct cluster_member *m, int64_t shard, bool is_writer);
 /* From any thread: how many others are there? */
 unsigned member_others(struct cluster_member *m);
-/* From the journal's thread. */
-void member_published(struct cluster_member *m, const struct publication *pubs, size_t n);
+/* From the journal's thread.  @n_followers: so many of the others have got new records already,
+ * if their readers wait for them; when all have, only other changes become hints. */
+void member_published(struct cluster_member *m,
+                      const struct publication *pubs,
+                      size_t n,
+                      size_t n_followers);
+/* From any thread: the writer has pushed this. */
+void member_heard(struct cluster_member *m, const struct record_push *push);
 void member_queued(struct cluster_member *m, struct str agent);
 
 /* From any thread. */

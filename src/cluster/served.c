@@ -4,6 +4,7 @@
  * at, so that the answers of one commit go out in one write. */
 #include "cluster/served.h"
 
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
 #include "cluster/codec.h"
@@ -19,7 +20,11 @@ struct served {
     struct http_stream *stream; /* NULL: it is closed */
     struct newest *newest;      /* borrowed */
     struct newest_place place;  /* its own, and the journal's */
-    struct mailbox *box;        /* borrowed */
+    struct watchers *watchers;  /* borrowed */
+    struct follower follower;
+    bool follows;        /* it has said what it watches */
+    bool is_push_posted; /* the follower's message is on its way, although it has ended */
+    struct mailbox *box; /* borrowed */
     struct buf in, out, sending;
     bool is_sending;
     struct loop_message flush;
@@ -37,7 +42,7 @@ struct served_request {
 
 static void end_if_done(struct served *s)
 {
-    if (s->stream != NULL || s->first != NULL || s->flushes)
+    if (s->stream != NULL || s->first != NULL || s->flushes || s->is_push_posted)
         return;
     buf_done(&s->in);
     buf_done(&s->out);
@@ -45,7 +50,7 @@ static void end_if_done(struct served *s)
     free(s);
 }
 
-/* --- answers ------------------------------------------------------------------------------ */
+/* --- sending ------------------------------------------------------------------------------ */
 
 static void send_out(struct served *s)
 {
@@ -76,6 +81,44 @@ static void flush_later(struct served *s)
     if (!s->flushes && mailbox_post(s->box, &s->flush) == 0)
         s->flushes = true;
 }
+
+/* --- pushes ------------------------------------------------------------------------------- */
+
+/* Pushes wait in the follower's buffer, which has a limit, while bytes are on their way. */
+static void send_pushes(struct served *s)
+{
+    if (s->stream == NULL || !s->follows || s->is_sending)
+        return;
+    if (watchers_take(s->watchers, &s->follower, &s->out))
+        send_out(s);
+    else
+        http_stream_cut(s->stream, "another gateway writes, or it has connected again");
+}
+
+static void on_pushes(struct loop_message *message)
+{
+    struct served *s = container_of(message, struct served, follower.message);
+
+    s->is_push_posted = false;
+    if (s->stream != NULL)
+        watchers_delivered(s->watchers, &s->follower);
+    send_pushes(s);
+    end_if_done(s);
+}
+
+static void watch(struct served *s, struct str jobs)
+{
+    if (!s->follows)
+        watchers_begin(s->watchers, &s->follower);
+    s->follows = true;
+    watchers_set(s->watchers, &s->follower, jobs, true);
+    size_t from = frame_begin(&s->out, FRAME_WATCHED, 0);
+    buf_str(&s->out, jobs);
+    frame_end(&s->out, from);
+    flush_later(s);
+}
+
+/* --- answers ------------------------------------------------------------------------------ */
 
 static void request_free(struct served_request *r)
 {
@@ -183,8 +226,16 @@ static bool take_frame(struct served *s,
         frame_end(&s->out, frame_begin(&s->out, FRAME_PONG, frame->number));
         flush_later(s);
         return true;
+    case FRAME_WATCH:
+        watch(s, frame->payload);
+        return true;
+    case FRAME_UNWATCH:
+        watchers_set(s->watchers, &s->follower, frame->payload, false);
+        return true;
     case FRAME_ANSWER:
     case FRAME_PONG:
+    case FRAME_WATCHED:
+    case FRAME_PUSH:
     case FRAME_KIND_MAX:
         break;
     }
@@ -211,6 +262,7 @@ static void on_received(struct http_stream *stream, struct str bytes, void *data
     bool is_good = true;
 
     chain.last = &chain.first;
+    atomic_store_explicit(&s->follower.heard, clock_monotonic_ms(), memory_order_relaxed);
     buf_str(&s->in, bytes);
     while (is_good) {
         is_good =
@@ -242,6 +294,7 @@ static void on_ready(struct http_stream *stream, void *data)
     (void)stream;
     s->is_sending = false;
     send_out(s);
+    send_pushes(s);
 }
 
 static void on_closed(struct http_stream *stream, void *data)
@@ -250,6 +303,8 @@ static void on_closed(struct http_stream *stream, void *data)
 
     (void)stream;
     s->stream = NULL;
+    if (s->follows)
+        s->is_push_posted = watchers_end(s->watchers, &s->follower);
     for (struct served_request *r = s->first; r != NULL; r = r->next)
         journal_withdraw(&r->req);
     end_if_done(s);
@@ -275,6 +330,7 @@ void served_begin(struct http_request *req,
                   const unsigned char secret[CLUSTER_SECRET_BYTES],
                   struct newest *newest,
                   struct journal *journal,
+                  struct watchers *watchers,
                   struct mailbox *box)
 {
     struct newest_place place = { .journal = journal };
@@ -309,7 +365,10 @@ void served_begin(struct http_request *req,
     buf_init(&s->sending, MAX_BUFFER);
     s->newest = newest;
     s->place = place;
-    s->box = box;
+    s->box = s->follower.box = box;
+    s->watchers = watchers;
+    s->follower.gateway = s->place.gateway;
+    s->follower.message.deliver = on_pushes;
     s->flush.deliver = on_flush;
     s->stream = http_upgrade(req, STR(FRAME_PROTOCOL "/" CODEC_VERSION), &events, s);
     end_if_done(s);

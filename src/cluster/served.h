@@ -2,6 +2,8 @@
  *
  *     GET /cluster/journal, Upgrade ──▶ served_begin ──▶ frames ──▶ journal_post
  *                                                   ◀── answers ◀── done
+ *                              jobs to watch ──▶ watchers
+ *                                                   ◀── pushes ◀── watchers_push
  *
  * A connection that ends withdraws what waits; work that it was given is handed back.  On the
  * loop of its connection. */
@@ -9,6 +11,7 @@
 #define CLUSTER_SERVED_H
 
 #include "cluster/newest.h"
+#include "cluster/watchers.h"
 #include "http/http.h"
 #include "loop/mailbox.h"
 
@@ -17,11 +20,13 @@ enum { CLUSTER_SECRET_BYTES = 32 };
 #define SERVED_LINK_HEADER "Spoolwire-Link"
 
 /* Upgrades the connection of @req, or refuses it: only who shows @secret in hexadecimal digits
- * and speaks our version is let in.  @newest is shared by all connections, and borrowed. */
+ * and speaks our version is let in.  @newest is shared by all connections, @watchers by those
+ * of a shard; both are borrowed. */
 void served_begin(struct http_request *req,
                   const unsigned char secret[CLUSTER_SECRET_BYTES],
                   struct newest *newest,
                   struct journal *journal,
+                  struct watchers *watchers,
                   struct mailbox *box);
 
 #endif

@@ -60,6 +60,8 @@ void wakeup_put(struct buf *b, const struct wakeup *h)
         put_int(b, c->ts);
         put_text(b, c->job);
     }
+    if (h->kind == WAKEUP_WRITER)
+        put_int(b, h->shard);
     if (h->kind <= WAKEUP_AGENT)
         put_text(b, c->agent);
     if (h->kind <= WAKEUP_QUESTION)
@@ -163,5 +165,6 @@ bool wakeup_take(struct str *s, struct wakeup *ret)
            (ret->kind > WAKEUP_AGENT || take_text(s, &ret->change.agent)) &&
            (ret->kind > WAKEUP_QUESTION || take_text(s, &ret->change.owner)) &&
            (ret->kind != WAKEUP_QUESTION || take_question(s, &ret->change.question)) &&
+           (ret->kind != WAKEUP_WRITER || (take_int(s, &ret->shard) && ret->shard >= 0)) &&
            take_char(s, '\n');
 }

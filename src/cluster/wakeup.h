@@ -3,7 +3,7 @@
  *     J key seq state flags attempt ts job agent owner    a job
  *     Q … state expires id question                       a question of it
  *     A agent                                             work waits
- *     W                                                   another gateway writes now
+ *     W shard                                             another gateway writes it now
  *     L                                                   hints were lost: look at the store
  *
  * One line each; texts as LENGTH:BYTES, absent ones as "-".  Pure. */
@@ -19,6 +19,7 @@ struct wakeup {
     enum wakeup_kind kind;
     struct change change;         /* JOB, QUESTION; AGENT: `agent` alone */
     bool is_cancelled, is_paused; /* JOB: newly */
+    int64_t shard;                /* WRITER */
 };
 
 void wakeup_put(struct buf *b, const struct wakeup *h);

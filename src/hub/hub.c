@@ -155,13 +155,23 @@ size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max)
     for (struct topic *t; n < max && (t = h->all.next) != &h->all && t->round != h->round;) {
         t->round = h->round;
         topic_move_last(t);
-        if (!t->has_news && !t->detached) {
+        if ((!t->has_news || t->looks) && !t->detached) {
             ret[n] = (struct recheck_job){ .job_n = t->job_n };
             memcpy(ret[n++].job, t->job, t->job_n);
         }
-        t->has_news = false;
+        t->has_news = t->looks = false;
     }
     return n;
+}
+
+void hub_look(struct hub *h, struct str job)
+{
+    struct topic *t = topic_find(h, job);
+
+    if (t == NULL || h->recheck == NULL)
+        return; /* the first round comes soon */
+    topic_move_first(t);
+    recheck_go_on(h->recheck);
 }
 
 void hub_rechecked(struct hub *h, const struct recheck_job *job)

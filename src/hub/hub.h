@@ -37,6 +37,15 @@ void hub_published(void *shared, const struct publication *pubs, size_t n);
 
 /* From any thread: changes were lost, so all readers read the store. */
 void hub_shared_missed(struct hub_shared *s);
+/* From any thread: a change of @job may be lost; loops with readers of it ask the store soon,
+ * as with a re-check. */
+void hub_shared_look(struct hub_shared *s, struct str job);
+
+/* Before there are readers: @watch is told on a loop that readers there wait for records of a
+ * job, and later that they no longer do.  For a gateway that hears of them from another one. */
+void hub_shared_set_watch(struct hub_shared *s,
+                          void (*watch)(void *arg, struct str job, bool on),
+                          void *arg);
 
 /* --- on a loop ---------------------------------------------------------------- */
 

@@ -48,6 +48,13 @@ static bool at_end(struct reader *r)
     return true;
 }
 
+static enum hub_next wait_for_more(struct topic *t)
+{
+    if (!t->watched)
+        topic_watch(t);
+    return HUB_WAIT;
+}
+
 enum hub_next hub_reader_next(struct reader *r, struct str *ret)
 {
     struct topic_channel *c = r->channel;
@@ -62,9 +69,9 @@ enum hub_next hub_reader_next(struct reader *r, struct str *ret)
             return HUB_BEHIND;
         }
         if (!c->window.known || r->seq >= c->window.last)
-            return HUB_WAIT;
+            return wait_for_more(c->topic);
         if (at_end(r))
-            return r->done ? HUB_END : HUB_WAIT;
+            return r->done ? HUB_END : wait_for_more(c->topic);
         if (r->seq < c->window.base || !locate(r))
             return HUB_BEHIND;
     }

@@ -52,6 +52,12 @@ int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret)
     return 0;
 }
 
+void recheck_go_on(struct recheck *r)
+{
+    if (!r->task.loop_call.is_pending && !r->task.loop_call.is_cancelled && r->pool != NULL)
+        ask_next(r);
+}
+
 void recheck_start(struct recheck *r, struct thread_pool *pool)
 {
     if (r->task.loop_call.is_pending || r->task.loop_call.is_cancelled)

@@ -37,6 +37,9 @@ struct recheck {
 MUST_CHECK int recheck_new(struct hub *h, struct mailbox *box, struct recheck **ret);
 /* Starts a round; does nothing while the last one is running. */
 void recheck_start(struct recheck *r, struct thread_pool *pool);
+/* A job was put at the beginning of the list: asks for it, if nothing is on its way; else the
+ * next task does. */
+void recheck_go_on(struct recheck *r);
 
 /* --- by hub.c -------------------------------------------------------------------- */
 

@@ -19,6 +19,9 @@ struct home {
 
 struct hub_shared {
     struct notifier *notifier; /* borrowed */
+    /* NULL: nobody wants to know. */
+    void (*watch)(void *arg, struct str job, bool on);
+    void *watch_arg;
     pthread_mutex_t lock;
     struct table wanted;        /* under lock: job id -> the loops that have readers, as bits */
     unsigned n_homes;           /* under lock */
@@ -158,6 +161,20 @@ void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens)
         atomic_fetch_and(&s->listening, ~bit);
 }
 
+void hub_shared_set_watch(struct hub_shared *s,
+                          void (*watch)(void *arg, struct str job, bool on),
+                          void *arg)
+{
+    s->watch = watch;
+    s->watch_arg = arg;
+}
+
+void hub_shared_watch(struct hub_shared *s, struct str job, bool on)
+{
+    if (s->watch != NULL)
+        s->watch(s->watch_arg, job, on);
+}
+
 /* --- messages to the loops ------------------------------------------------------ */
 
 static void message_free(struct change_message *m)
@@ -171,6 +188,8 @@ static void on_message(struct loop_message *message)
 {
     struct change_message *m = container_of(message, struct change_message, message);
 
+    if (m->looks)
+        hub_look(m->hub, m->change.job);
     if (m->is_heard)
         hub_tell(m->hub, &m->change);
     if (m->is_wanted)
@@ -214,6 +233,32 @@ static struct change_message *message_new(const struct change *c,
     return m;
 }
 
+static void post(struct home *home, struct change_message *m)
+{
+    if (m == NULL) {
+        tell_missed(home);
+        return;
+    }
+    m->hub = home->hub;
+    if (mailbox_post(home->box, &m->message) != 0)
+        message_free(m);
+}
+
+void hub_shared_look(struct hub_shared *s, struct str job)
+{
+    const struct change nothing = { .job = job };
+    uintptr_t wanted = who_wants(s, job);
+
+    for (unsigned k = 0; wanted != 0; k++, wanted >>= 1) {
+        struct change_message *m = wanted & 1 ? message_new(&nothing, NULL) : NULL;
+
+        if (m != NULL)
+            m->looks = true;
+        if (wanted & 1)
+            post(&s->homes[k], m);
+    }
+}
+
 static void on_change(void *arg, const struct change *change, const struct live_records *live)
 {
     struct hub_shared *s = arg;
@@ -229,15 +274,11 @@ static void on_change(void *arg, const struct change *change, const struct live_
         if (!is_wanted && !is_heard)
             continue;
         struct change_message *m = message_new(change, is_wanted ? live : NULL);
-        if (m == NULL) {
-            tell_missed(&s->homes[k]);
-            continue;
+        if (m != NULL) {
+            m->is_wanted = is_wanted;
+            m->is_heard = is_heard;
         }
-        m->hub = s->homes[k].hub;
-        m->is_wanted = is_wanted;
-        m->is_heard = is_heard;
-        if (mailbox_post(s->homes[k].box, &m->message) != 0)
-            message_free(m);
+        post(&s->homes[k], m);
     }
 }
 

@@ -14,6 +14,7 @@ struct change_message {
     struct hub *hub;
     bool is_wanted;       /* the loop has readers of the job, */
     bool is_heard;        /* or listeners to all jobs */
+    bool looks;           /* no change: the store is to be asked */
     struct change change; /* its texts are in this block */
     uint64_t since_us;
     size_t n_records;
@@ -31,6 +32,9 @@ void hub_shared_unwant(struct hub_shared *s, struct str job, unsigned index);
 /* From a loop: it has listeners to all jobs, or no longer has any. */
 void hub_shared_listen(struct hub_shared *s, unsigned index, bool listens);
 
+/* From a loop: its readers wait for records of @job, or no longer do. */
+void hub_shared_watch(struct hub_shared *s, struct str job, bool on);
+
 bool hub_shared_may_lose(const struct hub_shared *s);
 
 /* On the hub's loop. */
@@ -38,5 +42,7 @@ void hub_tell(struct hub *h, const struct change *change);
 void hub_take(struct hub *h, const struct change_message *news);
 /* A change was lost: all readers read the store. */
 void hub_missed(struct hub *h);
+/* A change of the job may be lost. */
+void hub_look(struct hub *h, struct str job);
 
 #endif

@@ -134,6 +134,30 @@ void topic_move_last(struct topic *t)
     link_last(t->hub, t);
 }
 
+void topic_move_first(struct topic *t)
+{
+    struct topic *all = &t->hub->all;
+
+    unlink_topic(t);
+    t->prev = all;
+    t->next = all->next;
+    t->next->prev = all->next = t;
+    t->round = t->hub->round - 1;
+    t->looks = true;
+}
+
+static void set_watched(struct topic *t, bool on)
+{
+    if (t->watched != on)
+        hub_shared_watch(t->hub->shared, str_make(t->job, t->job_n), on);
+    t->watched = on;
+}
+
+void topic_watch(struct topic *t)
+{
+    set_watched(t, !t->detached);
+}
+
 struct topic *topic_add(struct hub *h, struct str job)
 {
     struct topic *t = calloc(1, sizeof(*t));
@@ -160,6 +184,7 @@ static void remove_topic(struct topic *t)
 {
     struct str job = str_make(t->job, t->job_n);
 
+    set_watched(t, false);
     if (!t->detached) {
         hub_shared_unwant(t->hub->shared, job, t->hub->index);
         table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
@@ -216,6 +241,7 @@ void topic_detach(struct topic *t)
     if (t->detached)
         return;
     t->detached = true;
+    set_watched(t, false);
     hub_shared_unwant(t->hub->shared, job, t->hub->index);
     table_remove(&t->hub->topics, table_key(&t->hub->topics, 0, job));
 }

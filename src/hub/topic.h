@@ -43,8 +43,10 @@ struct topic {
     uint8_t state;     /* enum job_state, if known */
     bool knows_state;
     bool has_news;  /* a change arrived since the last re-check */
+    bool looks;     /* it is re-checked although it has news */
     uint32_t round; /* the re-check in which it was last read */
     bool detached;  /* the job was deleted; its remaining readers will notice */
+    bool watched;   /* hub_shared_watch() was told that readers wait */
     bool waking;    /* some of its readers are being woken */
     bool retries;   /* a page could not be read: a reader asks again with the next re-check */
 };
@@ -86,6 +88,10 @@ bool topic_take_key(struct topic *t, int64_t key);
 void topic_detach(struct topic *t);
 /* Moves it to the end of the list, as the last one to be re-checked. */
 void topic_move_last(struct topic *t);
+/* Moves it to the beginning, as the next one, also if it was in this round. */
+void topic_move_first(struct topic *t);
+/* Readers wait for its records. */
+void topic_watch(struct topic *t);
 /* Renders a change into the channel's window. */
 void topic_channel_take(struct topic_channel *c, const struct change_message *news);
 

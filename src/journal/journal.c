@@ -234,6 +234,7 @@ static struct publication news_of(const struct journal *j, const struct active_j
                                  .agent = job->row.agent,
                                  .owner = job->row.owner,
                                  .key = job->row.key,
+                                 .shard = j->opt.shard,
                                  .state = job->state,
                                  .state_changed = job->state_news,
                                  .gone = job->deleted,
@@ -260,7 +261,9 @@ static void publish(struct journal *j)
             *next_told(&t) = news_of(j, job);
     for (const char *id = j->gone.p; id != NULL && id < j->gone.p + j->gone.n;
          id += strlen(id) + 1)
-        *next_told(&t) = (struct publication){ .job = str_of(id), .gone = true, .ts = j->now };
+        *next_told(&t) = (struct publication){
+            .job = str_of(id), .shard = j->opt.shard, .gone = true, .ts = j->now
+        };
     tell_all(&t);
     tell_queued(j);
 }

@@ -15,7 +15,8 @@ static bool on_wanted(void *arg, struct str job)
 {
     struct server *s = arg;
 
-    return hub_wanted(s->hub_shared, job);
+    return hub_wanted(s->hub_shared, job) ||
+           (s->cluster != NULL && cluster_wanted(s->cluster, job));
 }
 
 static void on_published(void *arg, const struct publication *pubs, size_t n)
@@ -170,6 +171,8 @@ int server_start_journal(struct server *s, struct error *err)
     s->notifier.ops = is_shared ? &notifier_shared : &notifier_in_process;
     if (code == 0 && hub_shared_new(&s->notifier, &s->hub_shared) != 0)
         code = error_set(err, ERR_NOMEM, "out of memory");
+    if (code == 0 && is_shared)
+        hub_shared_set_watch(s->hub_shared, cluster_watch, s->cluster);
     if (code == 0 && !is_shared)
         code = journal_recover(s->journal, s->exec_names, s->n_names, err);
     if (code == 0)

@@ -165,7 +165,7 @@ static void accept_it(struct link_socket *c, struct server *g)
     c->http->upgrade = header(head, "Upgrade: ");
     c->http->link = header(head, SERVED_LINK_HEADER ": ");
     buf_lit(&c->down, "HTTP/1.1 101 Switching Protocols\r\n\r\n");
-    served_begin(c->http, gateways_secret, g->newest, g->journal, g->served);
+    served_begin(c->http, gateways_secret, g->newest, g->journal, NULL, g->served);
     if (!c->http->streaming && c->http->status == 409 && c->is_closed) {
         end_server_side(c); /* the next one was faster */
         return;

@@ -56,7 +56,7 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
         sim_fail(s, "news of something that was not committed");
     hub_published(s->server->shared, pubs, n);
     if (s->server->member != NULL)
-        member_published(s->server->member, pubs, n);
+        member_published(s->server->member, pubs, n, 0);
 }
 
 /* As from another process: nothing of the caller's is there when it is heard. */

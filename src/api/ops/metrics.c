@@ -397,6 +397,8 @@ static void put_cluster(struct expose *e, struct cluster *cluster)
     expose_family(e, "spoolwire_cluster_beat_age_seconds", "gauge",
                   "Since PostgreSQL has last heard of this gateway.");
     expose_seconds(e, "", (uint64_t)s.beat_ms * 1000);
+    expose_counter(e, "spoolwire_cluster_pushed_records_total", s.pushed,
+                   "Records that other gateways have sent for readers of this one.");
     expose_counter(e, "spoolwire_cluster_hints_total", s.hints,
                    "Hints of other gateways that were heard.");
     expose_family(e, "spoolwire_cluster_hint_lag_seconds", "gauge",

@@ -56,7 +56,8 @@ static void each_kind_is_read_as_it_was_written(void **state)
 {
     const struct wakeup asked = question(),
                         agent = { .kind = WAKEUP_AGENT, .change = { .agent = STR("a") } };
-    const struct wakeup moved = { .kind = WAKEUP_WRITER }, lost = { .kind = WAKEUP_LOST };
+    const struct wakeup moved = { .kind = WAKEUP_WRITER, .shard = 3 },
+                        lost = { .kind = WAKEUP_LOST };
     struct wakeup w;
     struct buf b;
 
@@ -81,6 +82,7 @@ static void each_kind_is_read_as_it_was_written(void **state)
     assert_true(str_is(w.change.agent, "a"));
     assert_true(wakeup_take(&text, &w));
     assert_int_equal(w.kind, WAKEUP_WRITER);
+    assert_int_equal(w.shard, 3);
     assert_true(wakeup_take(&text, &w));
     assert_int_equal(w.kind, WAKEUP_LOST);
     assert_int_equal(text.n, 0);
