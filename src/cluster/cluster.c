@@ -92,6 +92,14 @@ static void on_unmigrated(void *arg, struct str why)
     s->cluster->opt.events.schema(s->cluster->opt.events.arg, &state.schema);
 }
 
+static void on_linked(void *arg, struct str url, struct str why)
+{
+    const struct cluster_shard *s = arg;
+    const struct cluster_events *e = &s->cluster->opt.events;
+
+    e->linked(e->arg, s->cluster->n_shards > 1 ? s->number : -1, url, why);
+}
+
 /* --- the member's events ------------------------------------------------------------------ */
 
 static void on_stopped(void *arg, int64_t key, int64_t attempt, bool is_pause)
@@ -257,7 +265,9 @@ static int make_journal(struct cluster_shard *s,
     struct link_options link = {
         .shard = s->number,
         .hold_ms = HOLD_MS,
-        .follow = { .watches = c->watches, .heard = on_heard, .watched = on_watched, .arg = c }
+        .follow = { .watches = c->watches, .heard = on_heard, .watched = on_watched, .arg = c },
+        .tell = on_linked,
+        .arg = s
     };
 
     own.shard = s->number;

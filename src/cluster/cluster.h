@@ -38,6 +38,9 @@ struct cluster_events {
     void (*moved)(void *arg, int64_t shard, bool is_writer, struct str why);
     /* From the member's thread or a standby's: what is to say of the schema. */
     void (*schema)(void *arg, const struct cluster_schema *now);
+    /* From a link's thread: it is connected to the gateway that writes the shard (-1: there is
+     * one), or @why it is not. */
+    void (*linked)(void *arg, int64_t shard, struct str url, struct str why);
     void *arg;
 };
 

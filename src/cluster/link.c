@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cluster/codec.h"
 #include "cluster/frame.h"
+#include "cluster/link_report.h"
 #include "cluster/link_socket.h"
 #include "cluster/unanswered.h"
 
@@ -59,6 +60,7 @@ struct journal_link {
     struct unanswered_table requests;
     struct follow follow;
     char why[160]; /* it is down */
+    struct link_report report;
 };
 
 /* --- requests ----------------------------------------------------------------------------- */
@@ -136,6 +138,7 @@ static void link_down(struct journal_link *l, const char *why)
     l->again_at = now + AGAIN_MS;
     if (l->socket == NULL)
         return;
+    link_report_down(&l->report, l->url, why, now);
     link_socket_close(l->socket);
     l->socket = NULL;
     buf_clear(&l->in);
@@ -217,6 +220,7 @@ static void take_head(struct journal_link *l)
     memmove(l->in.p, l->in.p + n, l->in.n - n);
     l->in.n -= n;
     set_state(l, LINK_UP);
+    link_report_up(&l->report, l->url, l->state_since);
     l->counts.connected++;
     l->asked = 0;
     follow_begin(&l->follow, &l->out);
@@ -371,7 +375,9 @@ static void set_url(struct journal_link *l, const char *url)
 static void turn_to(struct journal_link *l, const char *url, bool is_local)
 {
     if (strcmp(l->url, url) != 0 || is_local != l->is_local) {
+        link_report_turn(&l->report);
         link_down(l, "another gateway owns the jobs now");
+        link_report_turn(&l->report);
         set_url(l, url);
     }
     l->is_local = is_local;
@@ -502,6 +508,8 @@ int link_new(const struct link_options *options, struct journal_link **ret, stru
     if (l == NULL)
         return error_set(err, ERR_NOMEM, "out of memory");
     l->opt = *options;
+    l->report.tell = options->tell;
+    l->report.arg = options->arg;
     l->last = &l->first;
     unanswered_init(&l->requests, l->opt.gateway, l->opt.shard);
     buf_init(&l->in, MAX_BUFFER);
@@ -550,6 +558,7 @@ void link_free(struct journal_link *l)
         (void)pthread_join(l->thread, NULL);
     }
     if (l->has_loop) {
+        l->report.tell = NULL;
         link_down(l, "the server is going down");
         uv_close((uv_handle_t *)&l->wake, NULL);
         uv_close((uv_handle_t *)&l->timer, NULL);

@@ -25,6 +25,9 @@ struct link_options {
     int64_t shard;    /* whose requests these are */
     int64_t hold_ms;
     struct follow_options follow; /* its events come from the link's thread */
+    /* From the link's thread: see link_report.h. */
+    void (*tell)(void *arg, struct str url, struct str why);
+    void *arg;
 };
 
 MUST_CHECK int link_new(const struct link_options *options,

@@ -33,7 +33,7 @@ struct tls {
     SSL *ssl;                /* owned */
     struct str in;           /* not taken yet; only inside a call */
     struct buf *out;         /* only inside a call */
-    char problem[96];
+    char problem[128];
 };
 
 /* --- the BIO ------------------------------------------------------------------------- */
@@ -296,9 +296,11 @@ static int verdict(struct tls *t, int result)
     if (t->out->error != 0 || ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE)
         return ERR_NOMEM;
     long verified = SSL_get_verify_result(t->ssl);
-    if (verified != X509_V_OK) /* says more than "certificate verify failed" */
+    bool is_trusted = verified == X509_V_OK;
+    if (!is_trusted) /* says more than "certificate verify failed" */
         why = X509_verify_cert_error_string(verified);
-    (void)snprintf(t->problem, sizeof(t->problem), "TLS: %s",
+    (void)snprintf(t->problem, sizeof(t->problem), "TLS: %s%s",
+                   is_trusted ? "" : "its certificate is not trusted: ",
                    why != NULL ? why : "broken"); /* may be truncated */
     return ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST
                ? ERR_SYNTAX

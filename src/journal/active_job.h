@@ -24,7 +24,7 @@ struct rebuild;
 
 enum {
     ROW_EVERY_MS = 1000,
-    CHUNK_BYTES = 1900,           /* two rows to a page */
+    CHUNK_BYTES = 1900, /* two rows to a page */
     /* Of records: a turn with more flushes before its end. */
     FLUSH_BYTES = 8 * 1024 * 1024,
     FLUSH_REMOTE_BYTES = 32 * 1024 /* another process stores these while the turn goes on */

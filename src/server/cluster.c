@@ -71,6 +71,22 @@ static void on_schema(void *arg, const struct cluster_schema *now)
     log_end(&out);
 }
 
+/* The connection to the gateway that writes. */
+static void on_linked(void *arg, int64_t shard, struct str url, struct str why)
+{
+    struct buf out;
+
+    (void)arg;
+    log_begin(&out, "link");
+    json_add_bool(&out, "connected", str_absent(why));
+    json_add_str(&out, "to", url);
+    if (shard >= 0)
+        json_add_int(&out, "shard", shard);
+    if (!str_absent(why))
+        json_add_str(&out, "why", why);
+    log_end(&out);
+}
+
 int server_make_cluster(struct server *s, const struct store_options *store, struct error *err)
 {
     struct cluster_options options = { .store = *store,
@@ -79,7 +95,7 @@ int server_make_cluster(struct server *s, const struct store_options *store, str
                                        .dead = s->exec_names,
                                        .n_dead = s->n_names,
                                        .events = { on_queued, on_stopped, on_moved, on_schema,
-                                                   s } };
+                                                   on_linked, s } };
 
     (void)pthread_mutex_init(&s->moving, NULL); /* cannot fail on Linux */
     return cluster_new(&options, &s->cluster, err);

@@ -1,6 +1,7 @@
 """The connections between gateways are cut, swallowed and delayed, while each reaches PostgreSQL."""
 
 import contextlib
+import json
 import os
 import ssl
 import subprocess
@@ -29,6 +30,11 @@ def behind_a_proxy(tls=None, env=None, waits=True):
         if waits:
             until("the link is up", lambda: b.get("/v1/gateways").json["reachable"])
         yield proxy, a, b
+
+
+def links(g):
+    """What its log says of its link."""
+    return [json.loads(line) for line in g.err().splitlines() if '"event":"link"' in line]
 
 
 def leased(g):
@@ -107,8 +113,11 @@ def a_gateway_that_does_not_reach_the_writer_goes_on_reading():
             stream.until("tokens", lambda s: len(texts(s.frames)) == 5)
             equal(b.job(job)["state"], "running")
             equal(b.get("/v1/gateways").json["reachable"], False)
+            lost = [e for e in links(b) if not e["connected"]]
+            check(1 <= len(lost) <= 2 and all(e["to"] == proxy.url and e["why"] for e in lost), lost)  # not one for each try
             proxy.refuses = False
             equal(b.submit() is not None, True)
+            equal(links(b)[-1]["connected"], True)
             equal(lease.finish(), "succeeded")
             stream.rest()
         equal(texts(stream.frames), [f"t{i} " for i in range(5)])
@@ -149,3 +158,6 @@ def a_wrong_certificate_is_named():
                 refused = b.post("/v1/jobs", {"agent": "pull", "input": 1})
                 equal(refused.status, 503, repr(refused))
                 contains(refused.detail, proxy.url, "cannot be reached", why)
+                told, = links(b)  # one line for all tries
+                equal((told["connected"], told["to"]), (False, proxy.url))
+                contains(told["why"], "its certificate is not trusted", why)
