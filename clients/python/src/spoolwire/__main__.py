@@ -10,7 +10,7 @@ processes, such as Kubernetes Jobs, Slurm arrays or cron.  It exits with 0 when 
 whatever its outcome, with 75 when there was none, and with anything else when it is broken: the
 agents are imported before a job is leased.
 
-`dask` submits tickets to a Dask cluster: a task for each job that waits (bridge.py, dask_engine.py).
+`dask`, `celery` and `ray` submit tickets to an engine: a task for each job that waits (bridge.py).
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def arguments() -> argparse.ArgumentParser:
     ticket.add_argument("--token", help="a token with the scope `worker` (SPOOLWIRE_TOKEN)")
     add_pulling(ticket)
     engines.add_dask(commands)
+    engines.add_celery(commands)
+    engines.add_ray(commands)
     return parser
 
 

@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Awaitable
 from typing import Any, Protocol
 
@@ -32,6 +33,7 @@ QUIET = 60.0  # seconds between two log lines that say the same
 
 class Engine(Protocol):
     name: str  # for people
+    loses_tickets: bool  # it does not tell that a ticket died with its worker
 
     async def open(self) -> None:
         """Connects; raises SpoolwireError, in one sentence, when that is not possible."""
@@ -160,7 +162,7 @@ class Feed:
             await asyncio.gather(looking, ended, return_exceptions=True)
 
     async def _look(self) -> int:
-        out = len(self._out)
+        out, begin = len(self._out), time.monotonic()
         try:
             answer = await self._bridge.client.request(
                 "GET", f"/v1/agents/{part(self.ticket.agent)}/queue", query={"wait": WAIT, "tickets": out},
@@ -172,6 +174,8 @@ class Feed:
         # Those of our tickets that have no job yet will take one.  Leases of others make this more
         # than needed: a ticket too many ends.
         queued, leased = int(said["queued"]), int(said["leased"])
+        if self._bridge.engine.loses_tickets and time.monotonic() - begin >= WAIT - 1:
+            return queued  # no ticket has ended all that time: those without a job may be lost
         return queued - max(0, out - leased)
 
     async def _submit(self, n: int) -> None:

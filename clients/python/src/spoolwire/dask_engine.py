@@ -39,6 +39,7 @@ class DaskEngine:
     """@placing: by agent.  @uploads: files that each worker gets, also those that join later."""
 
     name = "dask"
+    loses_tickets = False
 
     def __init__(self, scheduler: str, *, placing: Mapping[str, Placing] | None = None,
                  uploads: Iterable[str] = (), upload_kit: bool = False, tls_ca: str | None = None,

@@ -1,4 +1,4 @@
-"""The commands that feed engines: python -m spoolwire dask …
+"""The commands that feed engines: python -m spoolwire dask …, celery …, ray …
 
 Options of an agent that stand behind its --agent are that agent's; those in front of the first
 --agent are for all.
@@ -70,6 +70,23 @@ def add_dask(commands: Any) -> None:
         dask.add_argument(f"--tls-{name}", metavar="FILE", help=text)
 
 
+def add_celery(commands: Any) -> None:
+    celery = commands.add_parser("celery", help="run jobs on workers of Celery",
+                                 description="Submits a task of Celery for each job that waits.")
+    celery.add_argument("--broker", metavar="URL", required=True, help="redis://HOST:6379/0; also keeps the results")
+    celery.add_argument("--queue", metavar="NAME", help="the queue of the tasks (Celery's own)")
+    add_common(celery)
+
+
+def add_ray(commands: Any) -> None:
+    ray = commands.add_parser("ray", help="run jobs on a Ray cluster",
+                              description="Submits a remote function of Ray for each job that waits.")
+    ray.add_argument("--address", default="auto", help="ray://HOST:10001, HOST:6379, or auto")
+    add_common(ray)
+    ray.add_argument("--resources", metavar="NAME=N,…", action=Own,
+                     help="of the agent: what a ticket uses, as CPU=1,special=1 (CPU=1)")
+
+
 def positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
@@ -118,16 +135,19 @@ def tickets_of(args: argparse.Namespace, agents: dict[str, Options]) -> list[Tic
             for name, o in agents.items()]
 
 
+def resources_of(o: Options) -> dict[str, float]:
+    try:
+        words = [w for w in str(o.get("resources") or "").split(",") if w]
+        return {k: float(v) for k, v in pairs(words, "--resources").items()}
+    except ValueError:
+        raise SpoolwireError(f"--resources must be NAME=NUMBER, as GPU=1, not {o['resources']!r}") from None
+
+
 def placing_of(o: Options) -> Any:
     from .dask_engine import Placing
 
-    try:
-        words = [w for w in str(o.get("resources") or "").split(",") if w]
-        resources = {k: float(v) for k, v in pairs(words, "--resources").items()}
-    except ValueError:
-        raise SpoolwireError(f"--resources must be NAME=NUMBER, as GPU=1, not {o['resources']!r}") from None
     workers = tuple(w for w in str(o.get("workers") or "").split(",") if w)
-    return Placing(resources, workers, o.get("priority") or 0)
+    return Placing(resources_of(o), workers, o.get("priority") or 0)
 
 
 def dask_engine(args: argparse.Namespace, agents: dict[str, Options]) -> Engine:
@@ -140,7 +160,19 @@ def dask_engine(args: argparse.Namespace, agents: dict[str, Options]) -> Engine:
                       tls_ca=args.tls_ca, tls_cert=args.tls_cert, tls_key=args.tls_key)
 
 
-ENGINES = {"dask": dask_engine}
+def celery_engine(args: argparse.Namespace, agents: dict[str, Options]) -> Engine:
+    from .celery_engine import CeleryEngine
+
+    return CeleryEngine(args.broker, args.queue)
+
+
+def ray_engine(args: argparse.Namespace, agents: dict[str, Options]) -> Engine:
+    from .ray_engine import RayEngine
+
+    return RayEngine(args.address, {name: resources_of(o) for name, o in agents.items()})
+
+
+ENGINES = {"dask": dask_engine, "celery": celery_engine, "ray": ray_engine}
 
 
 async def feed(args: argparse.Namespace) -> None:
