@@ -50,6 +50,9 @@ def free_port():
         return s.getsockname()[1]
 
 
+_naming = threading.Lock()  # cases that run side by side name databases
+
+
 class Postgres:
     """@durable: with fsync, for tests that kill it.  @settings: lines of postgresql.conf.  @running: port and folder of one
     that another process has started.  @data: a folder for its files, but not for its write-ahead log.  @wal: a folder for
@@ -109,8 +112,9 @@ class Postgres:
     def url(self, port=None, user="spoolwire", name=None, options=""):
         """Of a new database, or of the one that is named."""
         if name is None:
-            self.n += 1
-            name = f"t{self.n}"
+            with _naming:
+                self.n += 1
+                name = f"t{self.n}"
             self.sql(f"CREATE DATABASE {name}")
             self.sql("CREATE SCHEMA spoolwire AUTHORIZATION spoolwire", name)
         return f"postgres://{user}@127.0.0.1:{port or self.port}/{name}{options}"
