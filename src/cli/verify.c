@@ -155,6 +155,7 @@ struct keys {
     int64_t key[PAGE_JOBS];
     char id[PAGE_JOBS][128];
     size_t n;
+    int64_t created; /* of the last one */
 };
 
 static int on_row(void *arg, const struct job_row *row)
@@ -162,6 +163,7 @@ static int on_row(void *arg, const struct job_row *row)
     struct keys *k = arg;
 
     k->key[k->n] = row->key;
+    k->created = row->created;
     (void)snprintf(k->id[k->n], sizeof(k->id[0]), "%.*s", STR_ARG(row->id));
     return ++k->n == PAGE_JOBS;
 }
@@ -195,6 +197,7 @@ static int verify_file(struct verify *v)
         for (size_t i = 0; code == EXIT_OK && i < k->n; i++)
             code = verify_id(v, k->id[i], false);
         filter.before = k->n > 0 ? k->key[k->n - 1] : 0;
+        filter.created = k->created;
     } while (code == EXIT_OK && k->n == PAGE_JOBS);
     free(k);
     return code;

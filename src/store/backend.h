@@ -99,7 +99,8 @@ struct store {
     const struct store_ops *ops;
     const struct store_admin *admin; /* NULL: not supported */
     struct thread_owner owner;
-    uint64_t era; /* see era.h */
+    uint64_t era;       /* see era.h */
+    bool lists_by_time; /* see store_lists_by_time() */
 };
 
 #endif

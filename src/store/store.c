@@ -187,6 +187,11 @@ int store_make_shards(struct store *s, int64_t n, struct error *err)
                                                              : not_offered("shards", err);
 }
 
+bool store_lists_by_time(const struct store *s)
+{
+    return s->lists_by_time;
+}
+
 bool store_is_lost(struct store *s)
 {
     return s->admin != NULL && s->admin->is_lost != NULL && s->admin->is_lost(s);

@@ -199,18 +199,22 @@ MUST_CHECK int store_job_by_idempotency(struct store *s,
 
 struct job_filter {
     struct str state, agent, owner; /* absent: any */
-    int64_t before;                 /* only lower keys; 0: from the newest */
+    int64_t before;  /* only jobs behind the one with this key; 0: from the newest */
+    int64_t created; /* of that one; needed with several shards */
     size_t limit;
 };
 
 typedef int (*store_job_cb)(void *arg, const struct job_row *row);
-/* Jobs in the order of their keys, newest first.  Stops after the limit or when the callback
+/* Jobs in the order of their keys, newest first; with several shards, in the order of (created,
+ * key).  Stops after the limit or when the callback
  * returns non-zero. */
 MUST_CHECK int store_jobs(struct store *s,
                           const struct job_filter *filter,
                           store_job_cb cb,
                           void *arg,
                           struct error *err);
+/* Has store_jobs() listed by time, so that the next page needs `created` too? */
+bool store_lists_by_time(const struct store *s);
 /* All jobs that are not final, oldest first: for recovery at start-up. */
 MUST_CHECK int store_open_jobs(struct store *s, store_job_cb cb, void *arg, struct error *err);
 

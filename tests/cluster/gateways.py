@@ -8,7 +8,7 @@ import signal
 import threading
 
 import postgres
-from gateway import PULL, Server, WAIT, until
+from gateway import PULL, SHARDS, Server, WAIT, until
 from harness import check, equal, spoolwire
 
 AGENTS = {"pull": {**PULL, "lease": "60s", "attempts": 3}}
@@ -28,9 +28,6 @@ def database():
     with _lock:
         return _database()
 
-
-# How many shards the databases of the cases have that do not say it themselves.
-SHARDS = int(os.environ.get("TEST_SHARDS", "1"))
 
 
 def new_url(shards=None):

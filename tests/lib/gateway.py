@@ -22,7 +22,7 @@ import threading
 import time
 
 import postgres
-from harness import PROGRAM, check, equal, strict_json
+from harness import PROGRAM, check, equal, spoolwire, strict_json
 
 WAIT = 120  # seconds; a deadline, never a pause: a worker may have to load LangGraph
 
@@ -167,6 +167,8 @@ def fixed_port():
 
 
 PULL = {"pull": True}
+# How many shards the databases in PostgreSQL have, unless a case says it itself.
+SHARDS = int(os.environ.get("TEST_SHARDS", "1"))
 
 
 class Connection(socket.socket):
@@ -196,6 +198,9 @@ class Server:
         self.data, self.data_flag = os.path.join(self.folder, "x.db"), "--data"
         if os.environ.get("TEST_STORE") == "postgres":
             self.data, self.data_flag = postgres.place(self.folder), "--store"
+            if SHARDS > 1 and folder is None:
+                done = spoolwire("db", "init", "--shards", str(SHARDS), "--store", self.data, timeout=WAIT)
+                equal(done.code, 0, done.err)
         self.flags, self.env = list(flags), env
         self.place = reserve() if port == 0 else None
         self.wanted_port = port or self.place.getsockname()[1]

@@ -272,8 +272,8 @@ struct job_listing {
     struct buf *out;
     const struct job_scope *job_scope;
     size_t n, limit;
-    size_t n_seen; /* including jobs that the caller may not see */
-    int64_t last;
+    size_t n_seen;         /* including jobs that the caller may not see */
+    int64_t last, created; /* key and time of the last one */
 };
 
 static bool listed_enough(const struct job_listing *l)
@@ -286,6 +286,7 @@ static int on_row(void *arg, const struct job_row *row)
     struct job_listing *l = arg;
 
     l->last = row->key;
+    l->created = row->created;
     l->n_seen++;
     if (job_scope_includes(l->job_scope, row->id, row->owner)) {
         l->n++;
@@ -314,6 +315,10 @@ static void run_list(struct thread_task *task, struct store *store)
     json_end_array(b);
     if (listed_enough(&l)) {
         json_add_parts(b, "next");
+        if (store_lists_by_time(store)) {
+            buf_i64(b, l.created);
+            buf_char(b, '.');
+        }
         buf_i64(b, l.last);
         json_end_parts(b);
     } else {
@@ -322,11 +327,28 @@ static void run_list(struct thread_task *task, struct store *store)
     json_end(b);
 }
 
+/* "8": behind the job with key 8; "1700000000000.8": which was created then. */
+static bool read_after(struct http_request *req, int64_t *ret_created, int64_t *ret_key)
+{
+    struct str after = http_query(req, "after");
+    size_t dot = str_find(after, '.');
+
+    *ret_created = 0;
+    if (dot == after.n)
+        return jobs_read_number(req, "after", 0, ret_key);
+    if (str_number(str_head(after, dot), ret_created) &&
+        str_number(str_skip(after, dot + 1), ret_key))
+        return true;
+    return http_respond_error(req, 422,
+                              "after must be the `next` of an earlier answer, not '%.*s'",
+                              STR_ARG(str_head(after, 40)));
+}
+
 void api_list(struct http_request *req)
 {
-    int64_t limit, after;
+    int64_t limit, created, after;
     bool is_good = jobs_read_number(req, "limit", DEFAULT_LIST, &limit) &&
-                   jobs_read_number(req, "after", 0, &after);
+                   read_after(req, &created, &after);
     struct store_query *query = is_good ? store_query_new(req, STR(""), run_list) : NULL;
     struct str state = http_query(req, "state");
     enum job_state ignored;
@@ -335,6 +357,7 @@ void api_list(struct http_request *req)
         return;
     query->filter.limit = limit < 1 ? 1 : limit > MAX_LIST ? MAX_LIST : (size_t)limit;
     query->filter.before = after;
+    query->filter.created = created;
     if (state.n > 0 && !job_state_find(state, &ignored)) {
         query->status = 422;
         buf_lit(&query->out,

@@ -245,6 +245,16 @@ int jobs_give(struct postgres_params *p, store_job_cb cb, void *arg, struct erro
     return code;
 }
 
+/* Keys of several shards are in no order; their number never changes. */
+int postgres_is_by_time(struct store *s, bool *ret, struct error *err)
+{
+    struct postgres_store *store = postgres_of(s);
+    int code = store->n_shards > 0 ? 0 : postgres_shards(s, &store->n_shards, err);
+
+    *ret = s->lists_by_time = store->n_shards > 1;
+    return code;
+}
+
 int postgres_jobs(struct store *s,
                   const struct job_filter *filter,
                   store_job_cb cb,
@@ -255,13 +265,20 @@ int postgres_jobs(struct store *s,
     bool of_state = !str_absent(filter->state);
     bool of_agent = !str_absent(filter->agent);
     struct postgres_params p;
+    bool by_time;
+    int code = postgres_is_by_time(s, &by_time, err);
 
+    if (code != 0)
+        return code;
+    enum postgres_statement id = of_owner               ? SQL_JOBS_OF_OWNER
+                                 : of_state && of_agent ? SQL_JOBS_OF_AGENT_AND_STATE
+                                 : of_state             ? SQL_JOBS_OF_STATE
+                                 : of_agent             ? SQL_JOBS_OF_AGENT
+                                                        : SQL_JOBS;
     params_init(&p, s,
-                of_owner               ? SQL_JOBS_OF_OWNER
-                : of_state && of_agent ? SQL_JOBS_OF_AGENT_AND_STATE
-                : of_state             ? SQL_JOBS_OF_STATE
-                : of_agent             ? SQL_JOBS_OF_AGENT
-                                       : SQL_JOBS);
+                by_time ? (enum postgres_statement)(id + SQL_JOBS_BY_TIME - SQL_JOBS) : id);
+    if (by_time)
+        params_int(&p, filter->before != 0 ? filter->created : INT64_MAX);
     params_int(&p, filter->before != 0 ? filter->before : INT64_MAX);
     params_int(&p, filter->limit < INT64_MAX ? (int64_t)filter->limit : INT64_MAX);
     if (of_owner)

@@ -92,6 +92,7 @@ struct postgres_store {
     unsigned busy_ms;         /* how long to wait for the lock of our own last session */
     char gateway[40];         /* the id of this gateway; "": none, it writes all shards */
     int64_t shard;            /* the one that it writes */
+    int64_t n_shards;         /* of the database, once it was asked for; 0: not yet */
     const atomic_bool *waits; /* borrowed while it is opened; NULL: do not wait for the lock */
     bool in_transaction;
     bool gathering;                    /* writes are sent without waiting for results */
@@ -351,6 +352,11 @@ int partitions_tend(struct postgres_store *s, struct error *err);
 int partitions_reach(struct postgres_store *s, int64_t key, struct error *err);
 /* Inside a transaction: puts the endings of expired jobs where they outlive their partition. */
 int partitions_keep_endings(struct postgres_store *s, struct error *err);
+
+/* --- jobs.c ---------------------------------------------------------------------- */
+
+/* Are lists in the order of time, since keys of several shards are in none? */
+int postgres_is_by_time(struct store *s, bool *ret, struct error *err);
 
 /* --- fault.c --------------------------------------------------------------------- */
 

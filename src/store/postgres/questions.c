@@ -120,8 +120,12 @@ int postgres_open_questions(struct store *s,
                             struct error *err)
 {
     struct postgres_params p;
+    bool by_time;
+    int code = postgres_is_by_time(s, &by_time, err);
 
-    params_init(&p, s, SQL_OPEN_QUESTIONS);
+    if (code != 0)
+        return code;
+    params_init(&p, s, by_time ? SQL_OPEN_QUESTIONS_BY_TIME : SQL_OPEN_QUESTIONS);
     params_int(&p, after_job);
     params_int(&p, (int64_t)after_seq);
     return give(&p, cb, arg, err);

@@ -339,7 +339,8 @@ int postgres_shards(struct store *s, int64_t *ret, struct error *err)
     return number_get(s, SQL_SHARDS, ret, err);
 }
 
-/* The index finds the open jobs of an owner in other shards, whose number is limited. */
+/* The first index finds the open jobs of an owner in other shards, whose number is limited; the
+ * second is the order of lists. */
 int postgres_make_shards(struct store *store, int64_t n, struct error *err)
 {
     struct postgres_store *s = postgres_of(store);
@@ -369,6 +370,8 @@ int postgres_make_shards(struct store *store, int64_t n, struct error *err)
                         "CREATE INDEX jobs_open_owner ON jobs(owner) WHERE owner IS NOT NULL "
                         "AND " SQL_IS_OPEN,
                         NULL, err);
+    if (code == 0)
+        code = run_text(s, "CREATE INDEX jobs_created ON jobs(created, key)", NULL, err);
     if (code == 0)
         code = postgres_shards(store, &now, err);
     if (code == 0 && now != n)

@@ -60,6 +60,9 @@
     "JOIN checkpoints USING (thread, ns, id) WHERE states.n = (SELECT max(s.n) FROM run_states s " \
     "WHERE s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 /* NULL stands for the greatest possible id. */
+#define SQL_BY_TIME(filters)                   \
+    "WHERE (j.created, j.key) < (?1, ?2) " filters \
+    "ORDER BY j.created DESC, j.key DESC LIMIT ?3"
 #define SQL_OLDER "id < coalesce(?, '\\xff'::bytea) ORDER BY id DESC"
 #define SQL_VERSIONS_OF "json_each_text(json_of(c.versions)) v "
 
@@ -106,6 +109,16 @@
     X(JOBS_OF_OWNER, SQL_SELECT_JOBS                                                   \
       "WHERE j.key < ?1 AND j.owner = ?3 AND j.state = coalesce(?4, j.state) "         \
       "AND j.agent = coalesce(?5, j.agent) ORDER BY j.key DESC LIMIT ?2")              \
+    /* The same with several shards, whose keys are in no order: by time.  Parameters: the place \
+     * (created, key) in the list, the limit, the filters. */                          \
+    X(JOBS_BY_TIME, SQL_SELECT_JOBS SQL_BY_TIME(""))                                   \
+    X(JOBS_BY_TIME_OF_STATE, SQL_SELECT_JOBS SQL_BY_TIME("AND j.state = ?4 "))         \
+    X(JOBS_BY_TIME_OF_AGENT, SQL_SELECT_JOBS SQL_BY_TIME("AND j.agent = ?4 "))         \
+    X(JOBS_BY_TIME_OF_AGENT_AND_STATE,                                                 \
+      SQL_SELECT_JOBS SQL_BY_TIME("AND j.state = ?4 AND j.agent = ?5 "))               \
+    X(JOBS_BY_TIME_OF_OWNER,                                                           \
+      SQL_SELECT_JOBS SQL_BY_TIME("AND j.owner = ?4 AND j.state = coalesce(?5, j.state) " \
+                                  "AND j.agent = coalesce(?6, j.agent) "))             \
     X(OPEN_JOBS, SQL_SELECT_JOBS "WHERE j." SQL_IS_OPEN "AND j.shard = ? ORDER BY j.key")              \
     X(UNPUBLISHED_JOBS, SQL_SELECT_JOBS "WHERE j.unpublished ORDER BY j.key")          \
     X(JOBS_SET_ASIDE, SQL_SELECT_JOBS "WHERE s.set_aside > 0 ORDER BY j.key")          \
@@ -127,6 +140,11 @@
     X(OPEN_QUESTIONS, SQL_SELECT_QUESTIONS                                             \
       "WHERE q.answered = 0 AND (q.job, q.seq) > (?, ?) "                              \
       "AND j.state IN ('running', 'waiting') ORDER BY q.job, q.seq")                   \
+    /* By time; after a job that is gone, from the beginning. */                       \
+    X(OPEN_QUESTIONS_BY_TIME, SQL_SELECT_QUESTIONS                                     \
+      "WHERE q.answered = 0 AND (j.created, q.job, q.seq) > "                          \
+      "(coalesce((SELECT created FROM jobs WHERE key = ?1), 0), ?1, ?2) "              \
+      "AND j.state IN ('running', 'waiting') ORDER BY j.created, q.job, q.seq")        \
     /* checkpoints.c needs these three, and the next, in this order. */                \
     X(CHECKPOINT, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?")     \
     X(CHECKPOINTS_OF_NS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND " SQL_OLDER) \
@@ -155,6 +173,8 @@
     X(THREADS_BY_ID_UP, SQL_LIST_THREADS("id"))                                        \
     X(THREADS_BY_STATUS_DOWN, SQL_LIST_THREADS("status DESC, key DESC"))               \
     X(THREADS_BY_STATUS_UP, SQL_LIST_THREADS("status, key"))                           \
+    X(THREADS_BY_TIME_DOWN, SQL_LIST_THREADS("created DESC, key DESC"))                \
+    X(THREADS_BY_TIME_UP, SQL_LIST_THREADS("created, key"))                            \
     X(RUN, "SELECT r.job, r.assistant, r.metadata, r.kwargs, r.strategy, r.modes, r.subgraphs, " \
       "t.id FROM runs r JOIN jobs j ON j.key = r.job LEFT JOIN threads t ON t.key = j.thread " \
       "WHERE r.job = ?")                                                               \

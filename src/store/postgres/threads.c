@@ -249,10 +249,15 @@ int postgres_threads(struct store *s,
                      struct error *err)
 {
     struct postgres_params p;
+    bool by_time;
+    int code = postgres_is_by_time(s, &by_time, err);
 
-    params_init(&p, s,
-                (enum postgres_statement)(SQL_THREADS_BY_UPDATED_DOWN + 2 * (int)order +
-                                          (int)ascending));
+    if (code != 0)
+        return code;
+    int first = by_time && order == THREADS_BY_CREATED
+                    ? (int)SQL_THREADS_BY_TIME_DOWN
+                    : (int)SQL_THREADS_BY_UPDATED_DOWN + 2 * (int)order;
+    params_init(&p, s, (enum postgres_statement)(first + (int)ascending));
     params_text(&p, owner);
     return give(&p, cb, arg, err);
 }
