@@ -1,7 +1,7 @@
 """A database with four shards: nobody has to know."""
 
 from callers import Caller, cli
-from gateway import Lease, Worker, at_once
+from gateway import OPENING, Lease, Worker, at_once, interrupt, play
 from gateways import check, cluster, database, equal, new_url, until, verify
 from harness import case
 
@@ -96,3 +96,77 @@ def the_limit_of_an_owner_is_exact():
                 lease.append({"event": "job.done", "data": {}})
             done += len(leased)
     verify(url)
+
+
+@case
+def a_batch_of_runs_is_made_all_or_none_while_writers_die():
+    with cluster(2, shards=SHARDS) as gateways:
+        spread(gateways)
+        a, b = gateways
+        made = []
+
+        def submit():
+            for n in range(40):
+                runs = [{"assistant_id": "pull", "input": {}, "metadata": {"batch": str(n)}} for _ in range(5)]
+                answer = a.post("/runs/batch", runs, headers={"Idempotency-Key": f"batch-{n}"})
+                made.append((n, answer))
+
+        def kill():
+            until("some are made", lambda: len(made) > 10)
+            b.kill()
+        at_once(submit, kill)
+        listed = {j["job_id"] for j in a.get("/v1/jobs?limit=500").json["jobs"]}
+        known = {run["run_id"] for _, answer in made if answer.status == 200 for run in answer.json}
+        equal([answer.status for _, answer in made], [200] * 40)
+        equal(len(known), 200)
+        equal(listed, known, "nothing else was made")
+
+
+@case
+def calls_reach_a_worker_at_any_gateway():
+    with cluster(2, shards=SHARDS) as gateways:
+        spread(gateways)
+        for asked, serving in (gateways, gateways[::-1], gateways[:1] * 2):
+            def serve():
+                order = Worker(serving).ask(wait=30, calls=True).json
+                return serving.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": serving.url})
+            told, answer = at_once(serve, lambda: asked.post("/v1/agents/pull/call", {"name": "describe"}, seconds=60))
+            equal((answer.status, answer.json), (200, {"answer": serving.url}), repr(told))
+
+
+@case
+def questions_of_all_shards_are_listed_in_the_order_of_their_jobs():
+    with cluster(2, shards=SHARDS) as gateways:
+        spread(gateways)
+        a, b = gateways
+        jobs = [gateways[i % 2].submit() for i in range(8)]
+        for _ in jobs:
+            lease = Worker(b).lease()
+            lease.send(*OPENING, interrupt({"question": "go on?"}, "q-1"))
+            equal(lease.finish("interrupted"), "waiting")
+        for g in gateways:
+            until("all are listed", lambda: [q["job_id"] for q in g.get("/v1/interrupts").json["interrupts"]] == jobs)
+            page = g.get("/v1/interrupts?limit=3").json
+            rest = g.get(f"/v1/interrupts?limit=100&after={page['next']}").json
+            equal([q["job_id"] for q in page["interrupts"] + rest["interrupts"]], jobs)
+            listed = g.get("/v1/jobs?limit=3").json
+            rest = g.get(f"/v1/jobs?limit=100&after={listed['next']}").json
+            equal([j["job_id"] for j in listed["jobs"] + rest["jobs"]], jobs[::-1])
+        for job in jobs:
+            equal(a.post(f"/v1/jobs/{job}/answer", {"value": "yes"}).status, 200)
+        until("none is left", lambda: not b.get("/v1/interrupts").json["interrupts"])
+
+
+@case
+def a_database_with_shards_is_copied_and_checked():
+    url, back = new_url(SHARDS), new_url(1)
+    with cluster(2, url=url) as (a, b):
+        jobs = [play((a, b)[i % 2]) for i in range(8)]
+        want = {job: [f.json for f in a.read(job)] for job in jobs}
+    for source, target in ((url, back), (back, new_url(SHARDS))):
+        cli("db", "check", "--store", source)
+        cli("db", "copy", "--from", source, "--to", target)
+        verify(target)
+        with cluster(2, url=target) as (a, b):
+            equal({job: [f.json for f in b.read(job)] for job in jobs}, want)
+            play(a)  # and goes on
