@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_CAP = 64 };
+enum { FIRST_CAP = 64, KEPT_MS = 1000 };
 
 void unanswered_init(struct unanswered_table *t, const char *gateway, int64_t shard)
 {
@@ -161,6 +161,7 @@ void unanswered_put(struct unanswered_table *t, struct unanswered *e, struct buf
     codec_put_request(out, e->req);
     frame_end(out, from);
     e->is_sent = true;
+    e->sent = clock_steady_ms();
     e->is_withdrawn = false;
     e->req->is_repeat = true; /* from now on */
 }
@@ -180,9 +181,13 @@ void unanswered_withdraw(struct unanswered_table *t, struct unanswered *e, struc
 
 void unanswered_unsend(struct unanswered_table *t, int64_t now)
 {
-    for (size_t i = 0; i < t->cap; i++)
-        if (t->entries[i].req != NULL && t->entries[i].is_sent) {
-            t->entries[i].is_sent = false;
-            t->entries[i].since = now;
-        }
+    for (size_t i = 0; i < t->cap; i++) {
+        struct unanswered *e = &t->entries[i];
+
+        if (e->req == NULL || !e->is_sent)
+            continue;
+        e->is_sent = false;
+        if (now - e->sent >= KEPT_MS)
+            e->since = now;
+    }
 }

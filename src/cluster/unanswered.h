@@ -20,7 +20,8 @@ struct unanswered {
     uint32_t uses;               /* of the place */
     bool is_sent;
     bool is_withdrawn; /* and the peer was told */
-    int64_t since;     /* when it came, or was last sent in vain */
+    int64_t since;     /* when it came, or lost a peer that had kept it */
+    int64_t sent;      /* the last time */
     int64_t deadline;  /* of a lease or call, which waits; 0: of others */
     size_t next_free;
 };
@@ -53,7 +54,8 @@ struct unanswered **unanswered_sorted(struct unanswered_table *t, size_t *ret_n)
 void unanswered_put(struct unanswered_table *t, struct unanswered *e, struct buf *out);
 /* Its caller has gone: writes the frame that says so, once. */
 void unanswered_withdraw(struct unanswered_table *t, struct unanswered *e, struct buf *out);
-/* The connection was lost: those that were sent are not. */
+/* The connection was lost: those that were sent are not.  A peer that has sent a request away
+ * at once has not kept it. */
 void unanswered_unsend(struct unanswered_table *t, int64_t now);
 /* A lease or call whose caller has gone. */
 bool unanswered_is_abandoned(const struct unanswered *e);

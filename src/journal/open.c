@@ -76,7 +76,7 @@ void journal_forget(struct journal *j)
     store_batch_clear(&j->batch);
     memset(j->keys, 0, sizeof(j->keys)); /* they were the store's */
     j->noted = j->next_look = j->next_expire = j->next_thread = j->failed_at = 0;
-    j->settling = j->stuck = j->turn_failed = j->is_late = false;
+    j->settling = j->stuck = j->turn_failed = j->is_late = j->has_begun = false;
     j->opt.store = NULL;
     j->opt.breadcrumb = (struct breadcrumb){ 0 };
     memset(&j->caution, 0, sizeof(j->caution));

@@ -618,10 +618,10 @@ class Lease:
         query = {"lease": self.token, **query}
         return f"/v1/worker/jobs/{self.job}/{what}?" + "&".join(f"{k}={v}" for k, v in query.items())
 
-    def try_append(self, *events, seq=None, **more):
+    def try_append(self, *events, seq=None):
         body = events[0] if len(events) == 1 and isinstance(events[0], bytes) else lines(*events)
         query = {} if seq is None else {"seq": seq}
-        return self.worker.server.post(self.path("events", **query), body, headers={"Content-Type": "application/x-ndjson"}, **more)
+        return self.worker.server.post(self.path("events", **query), body, headers={"Content-Type": "application/x-ndjson"})
 
     def append(self, *events, seq=None):
         a = self.try_append(*events, seq=seq)

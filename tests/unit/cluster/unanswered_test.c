@@ -99,6 +99,25 @@ static void what_is_sent_again_is_in_order_and_has_its_name(void **state)
     end(&f);
 }
 
+/* Peers that send it away at once do not prolong its wait for one that keeps it. */
+static void a_request_that_is_sent_away_waits_since_it_came(void **state)
+{
+    struct fixture f;
+    uint64_t numbers[N];
+
+    (void)state;
+    begin(&f, JOURNAL_CANCEL);
+    send_all(&f, false, numbers);
+    int64_t sent = f.table.entries[0].sent;
+    unanswered_unsend(&f.table, sent + 20);
+    assert_int_equal(f.table.entries[0].since, 1000);
+    send_all(&f, true, numbers);
+    sent = f.table.entries[0].sent;
+    unanswered_unsend(&f.table, sent + 5000);
+    assert_int_equal(f.table.entries[0].since, sent + 5000);
+    end(&f);
+}
+
 static void a_late_answer_finds_nobody(void **state)
 {
     struct fixture f;
@@ -168,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_sent_again_is_in_order_and_has_its_name),
+        cmocka_unit_test(a_request_that_is_sent_away_waits_since_it_came),
         cmocka_unit_test(a_late_answer_finds_nobody),
         cmocka_unit_test(a_request_that_comes_back_keeps_its_name),
         cmocka_unit_test(a_withdrawal_is_told_once_over_a_connection),
