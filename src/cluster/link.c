@@ -5,7 +5,8 @@
  *         └────────────────────────┴────────────────────────────┴────────────────────┘
  *
  * A tick looks at what time changes: connects again, sends withdrawals, gives up requests, and
- * asks a silent peer whether it is there. */
+ * asks a silent peer whether it is there.  While this gateway writes, it only gives up requests
+ * that the journal does not take. */
 #define _GNU_SOURCE /* pthread_setname_np */
 #include "cluster/link.h"
 
@@ -23,6 +24,7 @@
 
 enum {
     TICK_MS = 25,
+    LOCAL_TICK_MS = 1000, /* while this gateway writes */
     AGAIN_MS = 50,    /* before the next try to connect */
     OPEN_MS = 3000,   /* to connect */
     SILENT_MS = 3000, /* a peer that is asked and says nothing */
@@ -353,6 +355,10 @@ static void on_tick(uv_timer_t *timer)
     struct journal_link *l = timer->data;
     int64_t now = clock_steady_ms();
 
+    if (l->is_local) {
+        journal_refuse_old(l->opt.journal, l->opt.hold_ms);
+        return;
+    }
     look_at_peer(l, now);
     if (l->requests.n_used > 0)
         look_at_requests(l, now);
@@ -382,12 +388,10 @@ static void turn_to(struct journal_link *l, const char *url, bool is_local)
     }
     l->is_local = is_local;
     if (is_local) {
-        (void)uv_timer_stop(&l->timer);
         post_all(l);
         l->counts.waiting = 0;
-    } else {
-        (void)uv_timer_start(&l->timer, on_tick, 0, TICK_MS);
     }
+    (void)uv_timer_start(&l->timer, on_tick, 0, is_local ? LOCAL_TICK_MS : TICK_MS);
 }
 
 static void on_wake(uv_async_t *async)

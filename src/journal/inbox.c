@@ -116,6 +116,36 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
     return all;
 }
 
+/* The turn before them has not ended.  Newer requests would wait as long, so all are refused. */
+static struct journal_request *take_old(struct inbox *in, uint64_t us)
+{
+    struct journal_request *all = NULL;
+
+    (void)pthread_mutex_lock(&in->lock);
+    if (in->first != NULL && clock_monotonic_us() - in->since > us) {
+        all = in->first;
+        in->first = NULL;
+        in->last = &in->first;
+        in->n = 0;
+    }
+    (void)pthread_mutex_unlock(&in->lock);
+    return all;
+}
+
+void journal_refuse_old(struct journal *j, int64_t ms)
+{
+    struct journal_request *list = take_old(journal_inbox(j), (uint64_t)ms * 1000);
+
+    while (list != NULL) {
+        struct journal_request *req = list;
+
+        list = req->next;
+        req->code = error_set(&req->why, ERR_BUSY,
+                              "the database does not answer: nothing of this was stored");
+        journal_request_answer(req);
+    }
+}
+
 /* --- the thread -------------------------------------------------------------- */
 
 /* Waits until a request arrives or @ms have passed; false when the thread should stop. */

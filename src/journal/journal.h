@@ -161,6 +161,9 @@ void journal_post_here(struct journal *j, struct journal_request *req);
 /* From any thread: requests that one of these two has forwarded or routed, and that come back,
  * for this shard. */
 void journal_post_again(struct journal *j, struct journal_request *req);
+/* From any thread: when requests wait for longer than @ms for a turn, because the one before
+ * does not end, answers them ERR_BUSY. */
+void journal_refuse_old(struct journal *j, int64_t ms);
 /* Withdraws a waiting LEASE, CALL or HEARTBEAT: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);
 

@@ -78,7 +78,7 @@ def at_work(server, **more):
         with Appending(a, **more) as on_a, Appending(b, **more) as on_b, b.stream(on_a.lease.job) as stream:
             for worker in (on_a, on_b):
                 worker.wait(5)
-            yield on_a, on_b, a
+            yield on_a, on_b, a, b
             for worker in (on_a, on_b):
                 worker.wait(worker.n + 5)
             want = {worker.lease.job: worker.finish() for worker in (on_a, on_b)}
@@ -101,12 +101,14 @@ def writing_backend(server):
 
 @case
 def a_writer_whose_backend_stands_still_goes_on_afterwards():
-    with postgres.Postgres(durable=True) as server, at_work(server) as (on_a, on_b, a):
+    with postgres.Postgres(durable=True) as server, at_work(server) as (on_a, on_b, a, b):
         pid = writing_backend(server)
         with frozen([pid]):
-            time.sleep(8)  # longer than it takes to be stale
+            for g in (a, b):  # after ten seconds, which is longer than it takes to be stale
+                answer = g.post("/v1/jobs", {"agent": "pull", "input": 1})
+                equal(answer.status, 503, repr(answer))
+                check(int(answer.headers["retry-after"]) > 0 and b"nothing of this was stored" in answer.body, repr(answer))
             equal(writing_backend(server), pid, "nothing moves")
-        equal((on_a.answers, on_b.answers), ([], []), "they have waited")
 
 
 @case
@@ -117,7 +119,7 @@ def a_full_disk_of_the_write_ahead_log_is_survived():
             print("    skipped: this user may not mount a tmpfs")
             return
         with postgres.Postgres(durable=True, wal=f"{disk}/data", settings=["min_wal_size = 32MB", "max_wal_size = 32MB"]) as server, \
-                at_work(server, filler="x" * 20000) as (on_a, on_b, a):
+                at_work(server, filler="x" * 20000) as (on_a, on_b, *_):
             fill(f"{disk}/ballast", 1 << 20)
             until("PostgreSQL has ended", lambda: not is_alive(server))
             until("both are refused", lambda: on_a.answers and on_b.answers)

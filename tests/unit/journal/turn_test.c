@@ -1,5 +1,6 @@
 /* A turn calls the store as often as another, however many requests it has: begin, read, flush,
  * commit.  Any other call would be a round trip to a store behind a network. */
+#include "base/clock.h"
 #include "journal/inbox.h"
 #include "turn_scene.h"
 
@@ -96,6 +97,24 @@ static void a_turn_that_was_expected_in_vain_fails_once(void **state)
     assert_int_equal(scene.calls.begins, 2);
     journal_expect(scene.journal);
     assert_int_equal(scene.calls.begins, 2);
+    done_all(&req, 1);
+}
+
+static void requests_that_no_turn_takes_are_refused_after_a_while(void **state)
+{
+    struct journal_request req;
+    uint64_t posted = clock_monotonic_us();
+
+    (void)state;
+    submit(&req, "j", 0);
+    journal_post(scene.journal, &req);
+    journal_refuse_old(scene.journal, 60000);
+    assert_false(is_answered(&req));
+    while (clock_monotonic_us() < posted + 2000)
+        ;
+    journal_refuse_old(scene.journal, 1);
+    assert_true(is_answered(&req));
+    assert_int_equal(req.code, ERR_BUSY);
     done_all(&req, 1);
 }
 
@@ -230,6 +249,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_turn_that_was_expected_in_vain_fails_once, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(requests_that_no_turn_takes_are_refused_after_a_while,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_turn_of_many_requests_calls_the_store_as_often,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_job_with_a_new_id_is_made_without_reading, set_up,
