@@ -116,7 +116,8 @@ struct journal_request *inbox_take(struct inbox *in, uint64_t *ret_since)
     return all;
 }
 
-/* The turn before them has not ended.  Newer requests would wait as long, so all are refused. */
+/* The turn before them has not ended.  Newer requests would wait as long, so all are refused.
+ */
 static struct journal_request *take_old(struct inbox *in, uint64_t us)
 {
     struct journal_request *all = NULL;
