@@ -130,13 +130,13 @@ static void an_agent_has_one_way_to_get_its_jobs(void **state)
     (void)state;
     BAD_FILE(
         "agents:\n  a: {concurrency: 2}\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true', a 'dask' scheduler or 'channel: true'");
     BAD_FILE(
         "agents:\n  a:\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true', a 'dask' scheduler or 'channel: true'");
     BAD_FILE(
         "agents:\n  a: {pull: false}\n", ERR_REFUSED,
-        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true' or 'channel: true'");
+        "the agent 'a' at line 2 needs a 'command', an 'http' url, an 'arq' function, 'pull: true', a 'dask' scheduler or 'channel: true'");
     BAD_FILE("agents:\n  a: {pull: true, arq: run}\n", ERR_REFUSED,
              "the agent 'a' at line 2 has an 'arq' function and 'pull: true'");
     BAD_FILE("agents:\n  a: {pull: true, command: [x]}\n", ERR_REFUSED,
@@ -280,6 +280,7 @@ static void an_agent_has_one_kind(void **state)
                                "  http: {http: 'http://h/'}\n"
                                "  arq: {arq: run}\n"
                                "  pull: {pull: true}\n"
+                               "  dask: {dask: 'tcp://h:1', graph: 'm:g'}\n"
                                "  channel: {channel: true}\n";
     struct server_config *c = good(file, NONE, NONE);
 
