@@ -455,6 +455,14 @@ void cluster_counts(const struct cluster *c, struct journal_counts *ret)
             journal_counts_add(ret, journal_counts(c->journals[i]));
 }
 
+void cluster_agent_count(const struct cluster *c, struct str agent, struct agent_count *ret)
+{
+    *ret = (struct agent_count){ 0 };
+    for (int64_t i = 0; i < c->n_shards; i++)
+        if (c->journals[i] != NULL)
+            journal_agent_count(c->journals[i], agent, ret);
+}
+
 void cluster_put_gateways(struct cluster *c, struct buf *b)
 {
     struct cluster_state state;

@@ -112,6 +112,7 @@ struct cluster_state {
 void cluster_look(struct cluster *c, struct cluster_state *ret);
 /* From any thread: the counts of all shards, as far as this gateway has written them. */
 void cluster_counts(const struct cluster *c, struct journal_counts *ret);
+void cluster_agent_count(const struct cluster *c, struct str agent, struct agent_count *ret);
 /* From any thread: {"id", "writer", "reachable", "gateways": [{"id", "url", …}]}, for people.
  */
 void cluster_put_gateways(struct cluster *c, struct buf *b);

@@ -25,9 +25,9 @@
 enum {
     TICK_MS = 25,
     LOCAL_TICK_MS = 1000, /* while this gateway writes */
-    AGAIN_MS = 50,    /* before the next try to connect */
-    OPEN_MS = 3000,   /* to connect */
-    SILENT_MS = 3000, /* a peer that is asked and says nothing */
+    AGAIN_MS = 50,        /* before the next try to connect */
+    OPEN_MS = 3000,       /* to connect */
+    SILENT_MS = 3000,     /* a peer that is asked and says nothing */
     PING_MS = 1000,
     MAX_HEAD = 16384, /* of the answer to an upgrade */
     MAX_BUFFER = 1024 * 1024 * 1024

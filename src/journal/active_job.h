@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/table.h"
 #include "base/thread_owner.h"
+#include "journal/agent_counts.h"
 #include "journal/counts.h"
 #include "journal/gather.h"
 #include "journal/known.h"
@@ -179,6 +180,7 @@ struct journal {
     struct arena mem; /* of this turn */
     struct buf gone;  /* ids of final jobs that this turn has deleted, NUL-terminated */
     struct journal_counts counts;
+    struct agent_counts agent_counts;
     struct tally tally; /* of this turn */
     uint64_t since_us;  /* when the oldest request of this turn arrived; 0: there is none */
     struct operation *operations; /* of this turn, to be stored; see operations.c */

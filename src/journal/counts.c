@@ -207,6 +207,7 @@ void journal_count_look(struct journal *j)
         if (q->n > 0 && (oldest == 0 || q->head.next->row.updated < oldest))
             oldest = q->head.next->row.updated;
     }
+    agent_counts_look(&j->agent_counts, j, now_us);
     counter_set(&counts->last_turn_us, now_us);
     counter_set(&counts->jobs, j->n_all);
     counter_set(&counts->queued, j->n_queued);

@@ -42,6 +42,7 @@ int journal_new(const struct journal_options *options, struct journal **ret, str
     table_init(&j->owners);
     table_init(&j->threads);
     journal_counts_init(&j->counts);
+    agent_counts_init(&j->agent_counts);
     store_batch_init(&j->batch);
     known_init(&j->known);
     buf_init(&j->gone, SIZE_MAX / 4);
@@ -106,6 +107,7 @@ void journal_free(struct journal *j)
     arena_done(&j->mem);
     json_reader_done(&j->reader);
     inbox_free(j->inbox);
+    agent_counts_done(&j->agent_counts);
     free(j->queues);
     free(j->agent_leases);
     free(j->agents);

@@ -167,6 +167,15 @@ void journal_refuse_old(struct journal *j, int64_t ms);
 /* Withdraws a waiting LEASE, CALL or HEARTBEAT: it is answered soon, maybe with a job. */
 void journal_withdraw(struct journal_request *req);
 
+/* The work of an agent, as it was a moment ago. */
+struct agent_count {
+    uint64_t queued, leased;
+    uint64_t oldest_us; /* since when the oldest waits, as clock_monotonic_us(); 0: none does */
+};
+
+/* From any thread: adds the agent's to @sum. */
+void journal_agent_count(struct journal *j, struct str agent, struct agent_count *sum);
+
 /* Executes all waiting requests; true when there was anything to do.  Also handles expired
  * leases, deadlines and retention. */
 bool journal_turn(struct journal *j);

@@ -82,6 +82,7 @@ void journal_forget(struct journal *j)
     memset(&j->caution, 0, sizeof(j->caution));
     counter_set(&j->counts.lost, 0);
     journal_count_look(j);
+    agent_counts_clear(&j->agent_counts);
 }
 
 void journal_close(struct journal *j)

@@ -291,6 +291,57 @@ static void put_jobs(struct expose *e, const struct journal_counts *c)
     expose_seconds(e, "", since(get(&c->oldest_queued_us)));
 }
 
+static struct agent_count count_of(const struct app *app, struct str agent)
+{
+    struct agent_count count = { 0 };
+
+    if (app->cluster != NULL)
+        cluster_agent_count(app->cluster, agent, &count);
+    else
+        journal_agent_count(app->journal, agent, &count);
+    return count;
+}
+
+/* The name is from the settings, and may have any characters; a very long one is cut. */
+static const char *label_of(const struct app_agent *agent, char labels[LABELS])
+{
+    size_t n = (size_t)snprintf(labels, LABELS, "agent=\"");
+
+    for (size_t i = 0; i < agent->name.n && n < LABELS - 4; i++) {
+        char c = agent->name.p[i];
+
+        if (c == '"' || c == '\\' || c == '\n')
+            labels[n++] = '\\';
+        labels[n++] = c == '\n' ? 'n' : c;
+    }
+    labels[n++] = '"';
+    labels[n] = '\0';
+    return labels;
+}
+
+/* What somebody who starts workers looks at. */
+static void put_agents(struct expose *e, struct app *app)
+{
+    const struct app_settings *now = app_settings(app);
+    char labels[LABELS];
+
+    expose_family(e, "spoolwire_agent_jobs_queued", "gauge",
+                  "Jobs of an agent that wait for a worker.");
+    for (size_t i = 0; i < now->n_agents; i++)
+        expose_value(e, label_of(&now->agents[i], labels),
+                     count_of(app, now->agents[i].name).queued);
+    expose_family(e, "spoolwire_agent_jobs_leased", "gauge",
+                  "Jobs of an agent that a worker has.");
+    for (size_t i = 0; i < now->n_agents; i++)
+        expose_value(e, label_of(&now->agents[i], labels),
+                     count_of(app, now->agents[i].name).leased);
+    expose_family(e, "spoolwire_agent_oldest_queued_seconds", "gauge",
+                  "How long an agent's oldest waiting job has waited; 0: none waits.");
+    for (size_t i = 0; i < now->n_agents; i++)
+        expose_seconds(e, label_of(&now->agents[i], labels),
+                       since(count_of(app, now->agents[i].name).oldest_us));
+}
+
 static void put_leases(struct expose *e, const struct journal_counts *c)
 {
     expose_gauge(e, "spoolwire_leases_active", get(&c->running), "Jobs that a worker has.");
@@ -494,6 +545,7 @@ static void run(struct thread_task *task, struct store *store)
     put_streams(&e, app);
     put_appends(&e, counts);
     put_jobs(&e, counts);
+    put_agents(&e, app);
     put_leases(&e, counts);
     put_processes(&e, app->exec);
     put_cluster(&e, app->cluster);

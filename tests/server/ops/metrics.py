@@ -307,6 +307,23 @@ def lost_workers_and_deadlines_are_counted():
 
 
 @case
+def the_work_of_each_agent_is_shown():
+    with Server(agents={"pull": PULL, "other": PULL}) as s:
+        for _ in range(3):
+            s.submit()
+        Worker(s).lease()
+
+        def work(agent):
+            m = Metrics(s)
+            return m.get("agent_jobs_queued", agent=agent), m.get("agent_jobs_leased", agent=agent)
+        until("the counts are there", lambda: work("pull") == (2, 1))
+        until("the oldest has waited", lambda: Metrics(s).get("agent_oldest_queued_seconds", agent="pull") > 0.1)
+        equal(work("other"), (0, 0))
+    with Server(agents={'it"s': PULL}) as s:
+        equal(s.get("/metrics").body.count(b'spoolwire_agent_jobs_queued{agent="it\\"s"} 0\n'), 1, "an escaped name")
+
+
+@case
 def a_cancel_is_counted_with_its_time():
     with Server(agents={"pull": PULL}) as s:
         id = s.submit()
