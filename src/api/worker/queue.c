@@ -26,7 +26,8 @@ struct queue_watch {
     uint64_t deadline; /* of the loop's clock */
     uint64_t above;
     uint64_t tickets;
-    bool is_soon; /* the timer is set for a change */
+    uint64_t asked; /* the journal, the last time; of the loop's clock */
+    bool is_soon;   /* the timer is set for a change */
     bool is_closed;
 };
 
@@ -103,6 +104,14 @@ static bool is_due(const struct queue_watch *w)
 
 static void on_time(uv_timer_t *timer);
 
+/* The journal is asked at once after a change, but not more often than every SOON_MS. */
+static uint64_t ms_until_asked(const struct queue_watch *w)
+{
+    uint64_t passed = uv_now(w->timer.loop) - w->asked;
+
+    return passed < SOON_MS ? SOON_MS - passed : 0;
+}
+
 static void on_counted(struct loop_call *call)
 {
     struct queue_watch *w = call->owner;
@@ -113,13 +122,14 @@ static void on_counted(struct loop_call *call)
         return;
     }
     uint64_t left = w->deadline - now;
-    uint64_t ms = w->is_soon ? SOON_MS : AGAIN_MS;
+    uint64_t ms = w->is_soon ? ms_until_asked(w) : AGAIN_MS;
     (void)uv_timer_start(&w->timer, on_time, ms < left ? ms : left, 0);
 }
 
 static void ask(struct queue_watch *w)
 {
     w->is_soon = false;
+    w->asked = uv_now(w->timer.loop);
     (void)journal_request_begin(&w->count, JOURNAL_COUNT);
     w->count.count.agents = &w->agent;
     w->count.count.n_agents = 1;
@@ -140,7 +150,7 @@ static void on_change(struct hub_listener *l, const struct change *change)
         return;
     w->is_soon = true;
     if (!w->count.loop_call.is_pending)
-        (void)uv_timer_start(&w->timer, on_time, SOON_MS, 0);
+        (void)uv_timer_start(&w->timer, on_time, ms_until_asked(w), 0);
 }
 
 static void watch(struct http_request *req,
