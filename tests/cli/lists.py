@@ -199,6 +199,7 @@ def waiting_tells_about_a_question_and_a_cancel():
 def waiting_survives_a_restart(how):
     with Server(port=fixed_port(), agents={"pull": PULL}) as s:
         with running(PROGRAM, "submit", "pull", "--job-id", "j", "--wait", "--url", s.url) as p:
+            equal(p.stderr.readline(), b"job j\n", "it has the answer, and waits")
             lease = Worker(s).lease()
             lease.send(*OPENING, token("one"))
             s.restart(getattr(s, how))

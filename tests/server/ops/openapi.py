@@ -400,6 +400,9 @@ def call(s):
         equal(s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": 1}).status, 200)
     _, a = gateway.at_once(answer, lambda: s.post("/v1/agents/pull/call", {"name": "x"}))
     equal(a.status, 200)
+    for error in ("import error: no module", None, 7):
+        s.post("/v1/worker/agents/pull/state", {"worker": "w", "error": error})
+        s.get("/v1/agents")
 
 
 def tokens(s):
