@@ -37,6 +37,7 @@ bench: all
 	@bench/gateway/run build/release
 	@bench/gateway/instructions build/release
 	@bench/langgraph/run build/release
+	@bench/engines/run build/release
 
 # Rewrites the expected bytes; the diff is what gets reviewed.
 golden: all
