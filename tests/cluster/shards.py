@@ -1,5 +1,7 @@
 """A database with four shards: nobody has to know."""
 
+import time
+
 from callers import Caller, cli
 from gateway import OPENING, Lease, Worker, at_once, interrupt, play
 from gateways import check, cluster, database, equal, new_url, until, verify
@@ -139,7 +141,10 @@ def questions_of_all_shards_are_listed_in_the_order_of_their_jobs():
     with cluster(2, shards=SHARDS) as gateways:
         spread(gateways)
         a, b = gateways
-        jobs = [gateways[i % 2].submit() for i in range(8)]
+        jobs = []
+        for i in range(8):
+            jobs.append(gateways[i % 2].submit())
+            time.sleep(0.002)  # jobs of one millisecond are in the order of their keys
         for _ in jobs:
             lease = Worker(b).lease()
             lease.send(*OPENING, interrupt({"question": "go on?"}, "q-1"))
