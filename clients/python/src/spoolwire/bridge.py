@@ -26,7 +26,7 @@ log = logging.getLogger("spoolwire")
 
 WAIT = 30  # seconds that the server may keep a look at the queue waiting
 MARGIN = 20
-SOON = 0.02  # seconds in which the ends of several tickets count as one
+SOON = 0.005  # seconds in which the ends of several tickets count as one
 REPEAT = 30.0  # seconds until a state that lasts is reported again
 QUIET = 60.0  # seconds between two log lines that say the same
 
