@@ -6,8 +6,9 @@ import signal
 import tempfile
 import urllib.request
 
-from cluster import AGENTS, KIT, MANY, PULL, Cluster, bridge, environment, said, scene, so_far, until_said
+from cluster import AGENTS, KIT, MANY, PULL, Cluster, bridge, environment, said, scene, shared, so_far, until_said
 from gateway import Server, until
+from gateways import cluster as gateways_of, verify, writer_of
 from harness import case, check, equal
 
 LONG = {"n": 60, "every": 0.1}
@@ -161,3 +162,20 @@ def a_task_that_dask_runs_again_never_splices_a_log():
     statuses, numbers = rerun(None)  # without an executor it does: the check above can fail
     equal(statuses, ["200", "200"])
     check("2.0" in numbers, numbers)
+
+
+@case
+def a_gateway_that_writes_is_killed():
+    """Two gateways over PostgreSQL.  The tickets go to the other one, which takes the jobs over."""
+    with gateways_of(2, agents={"mine": {**PULL, "lease": "30s"}}) as gateways:
+        writer = writer_of(gateways)
+        other = next(g for g in gateways if g is not writer)
+        with bridge(other, shared()):
+            jobs = [gateways[i % 2].submit("mine", LONG) for i in range(4)]
+            for job in jobs:
+                until_said(other, job, 5)
+            writer.kill()
+            for job in jobs:
+                equal(other.until_state(job, "succeeded", seconds=MANY)["attempt"], 1)
+                equal(said(other, job), list(range(LONG["n"])))
+        verify(other.data)

@@ -1,5 +1,6 @@
 """What can be wrong: each is one sentence, in the terminal and as the agent's state, and no job is used up."""
 
+import os
 import tempfile
 
 from cluster import AGENTS, KIT, MANY, PULL, Cluster, agents, bridge, scene, shared
@@ -45,6 +46,22 @@ def a_scheduler_that_is_not_there():
         with bridge(s, f"tcp://127.0.0.1:{place.getsockname()[1]}", ready=False) as b:
             until_error(s, "cannot reach the Dask scheduler tcp://127.0.0.1:")
             contains(b.text(), "cannot reach the Dask scheduler")
+            check("Traceback" not in b.text(), b.text())
+        equal(s.state(job), "queued")
+
+
+@case
+def a_worker_of_another_version():
+    """It only says so: no second version is installed."""
+    with Cluster(workers=0) as cluster, tempfile.TemporaryDirectory() as folder, Server(agents={"mine": PULL}) as s:
+        with open(os.path.join(folder, "sitecustomize.py"), "w") as f:
+            f.write("import importlib.metadata as m\nreal = m.version\n"
+                    "m.version = lambda name: '2000.1.0' if name == 'distributed' else real(name)\n")
+        cluster.add_worker(folders=(folder, AGENTS, KIT))
+        job = s.submit("mine")
+        with bridge(s, cluster, ready=False) as b:
+            until_error(s, "the worker tcp://127.0.0.1:", "has distributed 2000.1.0 and the bridge has", "run the bridge with the versions")
+            contains(b.text(), "has distributed 2000.1.0")
             check("Traceback" not in b.text(), b.text())
         equal(s.state(job), "queued")
 
