@@ -57,12 +57,15 @@ static void name_agents(struct agent_counts *c, const struct journal *j)
         return;
     for (; c->n < j->opt.n_agents; c->n++) {
         struct str name = j->opt.agents[c->n].name;
+        char *copy = malloc(name.n + 1);
 
-        c->list[c->n].name = strndup(name.p, name.n);
-        if (c->list[c->n].name == NULL) {
+        if (copy == NULL) {
             drop(c);
             return;
         }
+        memcpy(copy, name.p, name.n);
+        copy[name.n] = '\0';
+        c->list[c->n].name = copy;
     }
 }
 

@@ -1,4 +1,5 @@
-/* The journal's inbox and thread: the only place in journal/ that uses locks. */
+/* The journal's inbox and thread: with agent_counts.h the only place in journal/ that uses
+ * locks. */
 #ifndef JOURNAL_INBOX_H
 #define JOURNAL_INBOX_H
 
