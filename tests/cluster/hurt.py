@@ -99,11 +99,19 @@ def writing_backend(server):
     return int(server.sql("SELECT DISTINCT pid FROM pg_locks WHERE locktype = 'advisory' AND granted", "t1"))
 
 
+def stands_still(*workers):
+    """What they have sent is in a turn that does not end."""
+    before = [worker.n for worker in workers]
+    time.sleep(1)
+    return before == [worker.n for worker in workers]
+
+
 @case
 def a_writer_whose_backend_stands_still_goes_on_afterwards():
     with postgres.Postgres(durable=True) as server, at_work(server) as (on_a, on_b, a, b):
         pid = writing_backend(server)
         with frozen([pid]):
+            until("a turn of theirs waits", lambda: stands_still(on_a, on_b))
             for g in (a, b):  # after ten seconds, which is longer than it takes to be stale
                 answer = g.post("/v1/jobs", {"agent": "pull", "input": 1})
                 equal(answer.status, 503, repr(answer))
