@@ -559,8 +559,8 @@ export interface StreamMode extends Aiq<"stream.mode", null, null, null, null> {
     mode: "polling" | "live" | "pubsub";
 }
 
-/** Made for the connection, every 30 s; readers of `raw` get it, too. */
-export type JobHeartbeat = Aiq<"job.heartbeat", { uptime_seconds: number }, null, null, null>;
+/** Made for the connection, every 30 s; readers of `raw` get it, too. `worker` runs the job at this moment. */
+export type JobHeartbeat = Aiq<"job.heartbeat", { uptime_seconds: number; worker?: string }, null, null, null>;
 
 /** Made for the connection: the server goes down, connect again. Readers of `raw` get it, too. */
 export type JobShutdown = Aiq<"job.shutdown", { message: string }, null, null, null>;

@@ -485,6 +485,8 @@ void aiq_put_heartbeat(const struct connection_frame *what, struct frames *out)
     put_no_id(what, b);
     json_add_object(b, "data");
     json_add_uint(b, "uptime_seconds", what->uptime_seconds);
+    if (!str_empty(what->worker))
+        json_add_text(b, "worker", what->worker);
     end_data(out);
 }
 

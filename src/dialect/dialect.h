@@ -34,6 +34,7 @@ struct connection_frame {
     struct str state;        /* job status: the job's state, which is not final */
     bool reconnected;        /* job status: the first one of a reader who came back */
     uint64_t uptime_seconds; /* heartbeat: of the connection */
+    struct str worker;       /* heartbeat: that runs the job; empty: none */
 };
 
 typedef void (*connection_fn)(const struct connection_frame *what, struct frames *out);

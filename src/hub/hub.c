@@ -108,6 +108,7 @@ void hub_take(struct hub *h, const struct change_message *news)
         return;
     t->has_news = t->knows_state = true;
     t->state = (uint8_t)change->state;
+    topic_take_attempt(t, change->attempt);
     if (t->told_seq < change->last_seq)
         t->told_seq = change->last_seq;
     if (change->gone)
@@ -180,6 +181,7 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
                                                .key = job->key,
                                                .last_seq = job->last_seq,
                                                .state = job->state,
+                                               .attempt = job->attempt,
                                                .gone = job->code == ERR_NOT_FOUND,
                                                .ts = clock_wall_ms() } };
     struct topic *t = topic_find(h, news.change.job);
@@ -189,6 +191,8 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
         return;
     if (news.change.gone && t->key == 0)
         return; /* it never existed */
+    if (t->key == job->key)
+        topic_take_attempt(t, job->attempt);
     if (!news.change.gone && t->key == job->key && job->last_seq < t->told_seq)
         topic_missed(t); /* the database has lost what was told */
     news.change.state_changed = !news.change.gone && t->knows_state && t->state != job->state;

@@ -110,6 +110,10 @@ void hub_reader_moved(struct reader *r,
                       enum job_state state,
                       bool ended);
 
+/* Does a worker run the job now, as far as is known?  @attempt: its attempt; 0: as in the
+ * reader's last page. */
+bool hub_reader_runs(const struct reader *r, int64_t *attempt);
+
 /* --- the states of all jobs ------------------------------------------------------ */
 
 /* A listener to all changes.  The owner embeds it and sets `hear`, which gets NULL when changes

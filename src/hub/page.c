@@ -259,6 +259,16 @@ static void read_cached(struct page_reading *r)
         page_cache_put(p->page_cache, &place, p->code == 0 && !r->hole ? p->cached : NULL);
 }
 
+static void take_worker(struct page *p, const struct job_row *row)
+{
+    struct str worker = p->state == JOB_RUNNING ? row->worker : STR_NONE;
+
+    p->attempt = row->attempt;
+    worker = str_head(worker, sizeof(p->worker));
+    str_copy(p->worker, worker);
+    p->worker_n = worker.n;
+}
+
 /* Finds where to begin, from the job's row. */
 static int find_place(struct page_reading *r)
 {
@@ -274,6 +284,7 @@ static int find_place(struct page_reading *r)
     p->job_seq = row.seq;
     p->first_seq = row.first_seq;
     (void)job_state_find(row.state, &p->state); /* written by us */
+    take_worker(p, &row);
     p->foreign = p->asked.seq > row.seq;
     p->after = p->asked;
     if (p->foreign) /* a stream that is open goes on after what was lost */

@@ -31,6 +31,9 @@ struct page {
     int code;            /* 0, ERR_NOT_FOUND, ERR_IO … */
     int64_t key;         /* of the job; another key is another job with the same id */
     enum job_state state;
+    int64_t attempt;
+    char worker[100]; /* that runs this attempt, for people; empty: none does */
+    size_t worker_n;
     uint64_t job_seq;              /* the job's last record */
     uint64_t first_seq;            /* the oldest record that retention has kept */
     bool foreign;                  /* the cursor was beyond the end */

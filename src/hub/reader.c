@@ -130,3 +130,11 @@ struct str hub_reader_job(const struct reader *r)
 {
     return str_make(r->channel->topic->job, r->channel->topic->job_n);
 }
+
+bool hub_reader_runs(const struct reader *r, int64_t *attempt)
+{
+    const struct topic *t = r->channel->topic;
+
+    *attempt = t->attempt;
+    return t->knows_state && t->state == JOB_RUNNING;
+}

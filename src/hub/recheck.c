@@ -19,6 +19,7 @@ static void on_run(struct thread_task *task, struct store *store)
             continue;
         j->key = row.key;
         j->last_seq = row.seq;
+        j->attempt = row.attempt;
         (void)job_state_find(row.state, &j->state); /* written by us */
     }
 }

@@ -23,6 +23,7 @@ struct recheck_job {
     int code; /* of reading it; ERR_NOT_FOUND: it was deleted */
     int64_t key;
     uint64_t last_seq;
+    int64_t attempt;
     enum job_state state;
 };
 

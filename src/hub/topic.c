@@ -221,6 +221,7 @@ bool topic_take_key(struct topic *t, int64_t key)
         return false;
     t->key = key;
     t->told_seq = 0;
+    t->attempt = 0;
     t->knows_state = false;
     for (struct topic_channel *c = t->channels; c != NULL; c = c->next) {
         window_reset(&c->window, 0);
@@ -229,6 +230,12 @@ bool topic_take_key(struct topic *t, int64_t key)
             r->gone |= r->key != 0;
     }
     return true;
+}
+
+void topic_take_attempt(struct topic *t, int64_t attempt)
+{
+    if (t->attempt < attempt) /* changes may arrive late */
+        t->attempt = attempt;
 }
 
 void topic_detach(struct topic *t)

@@ -40,6 +40,7 @@ struct topic {
     char job[80];
     size_t job_n;
     uint64_t told_seq; /* of the last change */
+    int64_t attempt;   /* the highest of all changes; 0: none was told */
     uint8_t state;     /* enum job_state, if known */
     bool knows_state;
     bool has_news;  /* a change arrived since the last re-check */
@@ -84,6 +85,8 @@ void topic_channel_rest(struct topic_channel *c);
 /* An id may be reused; newer jobs have higher keys.  Drops what is kept of an older job and
  * disconnects its readers.  False when @key is of an older job. */
 bool topic_take_key(struct topic *t, int64_t key);
+/* A change or the store says that the job is in this attempt. */
+void topic_take_attempt(struct topic *t, int64_t attempt);
 /* The job was deleted; a new job with the same id gets another topic. */
 void topic_detach(struct topic *t);
 /* Moves it to the end of the list, as the last one to be re-checked. */

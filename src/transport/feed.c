@@ -58,6 +58,38 @@ static enum feed_next fetch_more(struct feed *f)
     return fetch(f, hub_reader_job(&f->reader), place) == 0 ? FEED_WAIT : FEED_FAILED;
 }
 
+static void take_worker(struct feed *f, const struct page *p)
+{
+    f->attempt = p->attempt;
+    buf_clear(&f->worker);
+    if (f->names_worker)
+        buf_str(&f->worker, str_make(p->worker, p->worker_n));
+}
+
+/* Is the worker of this attempt known?  The page may be newer than the last change. */
+static bool knows_worker(const struct feed *f, int64_t attempt)
+{
+    return f->attempt >= attempt;
+}
+
+struct str feed_worker(const struct feed *f)
+{
+    int64_t attempt;
+    bool runs = hub_reader_runs(&f->reader, &attempt);
+
+    /* Without memory it is not named. */
+    return runs && knows_worker(f, attempt) && f->worker.error == 0 ? buf_text(&f->worker)
+                                                                    : STR_NONE;
+}
+
+bool feed_ask_worker(struct feed *f)
+{
+    int64_t attempt;
+
+    return hub_reader_runs(&f->reader, &attempt) && !knows_worker(f, attempt) &&
+           f->page == NULL && fetch_more(f) == FEED_WAIT;
+}
+
 /* Joins the hub's window, or fetches the next page. */
 static enum feed_next turn_page(struct feed *f)
 {
@@ -65,6 +97,7 @@ static enum feed_next turn_page(struct feed *f)
     bool is_last = p->cached->at_end;
 
     f->state = (uint8_t)p->state;
+    take_worker(f, p);
     counter_add(&f->loop->traffic->replayed, p->cached->n_frames);
     hub_reader_moved(&f->reader, p->key, p->cached->last_seq, p->state,
                      p->cached->ended || (is_last && job_state_is_final(p->state)));
@@ -149,7 +182,9 @@ int feed_open(struct feed *f,
     *f = (struct feed){ .loop = l,
                         .job_scope = what->job_scope,
                         .max_frames = what->max_frames,
+                        .names_worker = what->names_worker,
                         .reconnected = what->reconnected };
+    buf_init(&f->worker, sizeof(f->page->worker));
     f->reader.wake = wake;
     if (what->job.n > sizeof(f->page->job))
         return ERR_NOT_FOUND;
@@ -172,6 +207,7 @@ void feed_close(struct feed *f)
 {
     hub_leave(f->loop->hub, &f->reader);
     gathered_free(f->gathered);
+    buf_done(&f->worker);
     if (f->fetching)
         loop_call_cancel(&f->page->task.loop_call);
     else

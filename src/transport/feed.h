@@ -24,6 +24,9 @@ struct feed {
     struct gathered *gathered; /* owned; carried from page to page, for formats that gather */
     int64_t key;               /* of the job, known from the first page on */
     uint8_t state;             /* enum job_state when it caught up */
+    int64_t attempt;           /* the job's, as of the last page */
+    struct buf worker;         /* if names_worker: who runs this attempt; or empty */
+    bool names_worker;         /* feed_worker() is used */
     bool fetching;             /* the pool reads the page: wait for `wake` */
     bool is_open;              /* the first page was read */
     bool page_given, gap_given;
@@ -37,6 +40,7 @@ struct feed_request {
     struct cursor after;
     size_t max_frames; /* of a page; 0: no limit */
     bool reconnected;  /* until it has caught up; see variant.reconnected */
+    bool names_worker; /* feed_worker() is used */
 };
 
 /* ERR_NOMEM, or ERR_NOT_FOUND for an invalid job id; nothing is to be closed then.
@@ -59,6 +63,12 @@ const struct page *feed_page(const struct feed *f);
 void feed_count_resume(const struct feed *f);
 /* After FEED_GAP: writes the payload of stream.gap. */
 void feed_put_gap(const struct feed *f, struct buf *out);
+
+/* The name of the worker that runs the job; empty: none does, or it is not known. */
+struct str feed_worker(const struct feed *f);
+/* If another one runs it since the last page, reads a page to learn its name; FEED_CAUGHT_UP
+ * follows.  False: there is nothing to wait for. */
+bool feed_ask_worker(struct feed *f);
 
 /* The HTTP answer for an error of feed_open, or of a page, for @job. */
 struct feed_refusal {

@@ -19,6 +19,7 @@ struct job_stream {
     void (*left)(struct streams *l, struct str job);
     bool asked_again;
     bool live_said; /* the client was told that live events follow */
+    bool beat_due;  /* a heartbeat waits until it is known who runs the job */
 };
 
 static struct job_stream *of_stream(struct stream *s)
@@ -68,12 +69,24 @@ static void put_gap(struct job_stream *js)
                           stream_small(&js->stream));
 }
 
+static void put_beat(struct job_stream *js)
+{
+    int64_t began = js->stream.began;
+
+    js->beat_due = false;
+    put_connection(js, (struct connection_frame){ .kind = FRAME_HEARTBEAT,
+                                                  .uptime_seconds =
+                                                      (uint64_t)(streams_now() - began) / 1000,
+                                                  .worker = feed_worker(&js->feed) });
+}
+
 static void on_beat(struct stream *s)
 {
-    put_connection(of_stream(s),
-                   (struct connection_frame){
-                       .kind = FRAME_HEARTBEAT,
-                       .uptime_seconds = (uint64_t)(streams_now() - s->began) / 1000 });
+    struct job_stream *js = of_stream(s);
+
+    js->beat_due = feed_ask_worker(&js->feed);
+    if (!js->beat_due)
+        put_beat(js);
 }
 
 static void on_shut_down(struct stream *s)
@@ -87,6 +100,8 @@ static void caught_up(struct job_stream *js)
 {
     enum job_state state = (enum job_state)js->feed.state;
 
+    if (js->beat_due)
+        put_beat(js);
     if (js->live_said || job_state_is_final(state))
         return; /* the terminal record tells it */
     js->live_said = true;
@@ -236,6 +251,8 @@ void job_stream_open(struct streams *l,
                                  .job_scope = permit_job_scope(what->permit),
                                  .format = what->format,
                                  .after = what->after,
+                                 .names_worker =
+                                     what->format.dialect->connection[FRAME_HEARTBEAT] != NULL,
                                  .reconnected =
                                      what->resumed && what->format.dialect->says_reconnected };
 

@@ -112,6 +112,21 @@ def readers_of_aiq_are_told_where_their_events_come_from():
             equal(modes(stream), ["polling"], "of a job that has ended")
 
 
+@case
+def heartbeats_name_the_worker_on_every_gateway():
+    def is_named(name):
+        return lambda st: any(f.json["data"].get("worker") == name for f in st.frames if f.event == "job.heartbeat")
+    with cluster(2, flags=("--heartbeat", "1s")) as (a, b):
+        job = a.submit()
+        with a.stream(job, "aiq") as here, b.stream(job, "aiq") as there:
+            for name in ("first", "second"):
+                lease = Worker(b, name=name).lease()
+                lease.send(*STORY[:1])
+                for stream in (here, there):
+                    stream.until(f"{name} is named", is_named(name))
+                lease.hand_back()
+
+
 def shards_of(gateway):
     return sorted(n for x in gateway.get("/v1/gateways").json["gateways"] for n in x["shards"])
 

@@ -43,6 +43,23 @@ def two_bridges_for_one_agent():
 
 
 @case
+def heartbeats_and_the_job_name_the_dask_worker():
+    """Its address and its name; after a kill those of the next one."""
+    with Cluster(workers=0) as cluster, Server("--heartbeat", "1s", agents={"mine": PULL}) as s, bridge(s, cluster):
+        cluster.add_worker("--name", "early-bird")
+        job = s.submit("mine", {"n": 100000, "every": 0.2})
+        with s.stream(job, "aiq") as stream:
+            for name in ("early-bird", "second-bird"):
+                def named(stream, name=name):
+                    beats = [f.json["data"].get("worker") or "" for f in stream.frames if f.event == "job.heartbeat"]
+                    return beats and re.fullmatch(rf"dask tcp://127\.0\.0\.1:\d+ {name}", beats[-1])
+                stream.until(f"{name} has it", named, seconds=MANY)
+                equal(s.job(job)["worker"], named(stream)[0])
+                cluster.workers[-1].kill()
+                cluster.add_worker("--name", "second-bird")
+
+
+@case
 def a_question_and_its_answer():
     with scene(graph="asking") as (s, _):
         job = s.submit("mine", {})

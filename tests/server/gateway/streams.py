@@ -250,6 +250,31 @@ def heartbeats(dialect):
         check(not [f for f in s.read("j", dialect, after=4) if f.event == "job.heartbeat"], "they are not stored")
 
 
+@cases(BEATING)
+def heartbeats_name_the_worker(dialect):
+    """Of the attempt that runs, and none while the job waits."""
+    def beats_with(*workers):
+        def last(st):
+            beats = [f.json["data"] for f in st.frames if f.event == "job.heartbeat"]
+            return beats and beats[-1].get("worker") in workers
+        return last
+
+    with Server("--heartbeat", "1s", agents={"pull": PULL}) as s:
+        s.submit(job_id="j")
+        with s.stream("j", dialect) as st:
+            st.until("none while it is queued", beats_with(None))
+            for name in ("first", "second \"2\""):
+                lease = Worker(s, name=name).lease()
+                lease.send(*OPENING)
+                st.until(f"it is {name}", beats_with(name))
+                with s.stream("j", dialect) as late:
+                    late.until("also for a later reader", beats_with(name))
+                lease.hand_back()
+                st.until("none while it is queued again", beats_with(None))
+            seen = [f.json["data"].get("worker") for f in st.frames if f.event == "job.heartbeat"]
+            equal([w for i, w in enumerate(seen) if i == 0 or seen[i - 1] != w], [None, "first", None, 'second "2"', None])
+
+
 @case
 def heartbeats_alone():
     """Whatever the time of the comments is."""

@@ -300,6 +300,13 @@ static void aiq_says_what_is_made_for_a_connection(void **state)
         (struct connection_frame){ .kind = FRAME_HEARTBEAT, .uptime_seconds = 30 },
         AIQ_LOCAL("job.heartbeat") ",'data':{'uptime_seconds':30},'metadata':null}\n");
     expect_connection(
+        &dialect_aiq, &usual,
+        (struct connection_frame){ .kind = FRAME_HEARTBEAT,
+                                   .uptime_seconds = 30,
+                                   .worker = STR("dask tcp://h:1 \"a\"") },
+        AIQ_LOCAL("job.heartbeat") ",'data':{'uptime_seconds':30,'worker':'dask tcp://h:1 "
+                                   "\\\"a\\\"'},'metadata':null}\n");
+    expect_connection(
         &dialect_aiq, &usual, (struct connection_frame){ .kind = FRAME_SHUTDOWN },
         AIQ_LOCAL(
             "job.shutdown") ",'data':{'message':'Server shutting down'},'metadata':null}\n");

@@ -147,6 +147,38 @@ static void news_that_arrive_wake_nobody_for_nothing(void **state)
     assert_int_equal(next(f), HUB_WAIT);
 }
 
+static void tell(struct fixture *f, int64_t attempt, enum job_state to)
+{
+    struct publication pub = { .job = STR("j"),
+                               .agent = STR("a"),
+                               .key = 1,
+                               .state = to,
+                               .state_changed = true,
+                               .attempt = attempt,
+                               .last_seq = 5 };
+
+    hub_published(f->shared, &pub, 1);
+    for (int i = 0; i < 3; i++)
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void a_reader_knows_which_attempt_runs(void **state)
+{
+    struct fixture *f = *state;
+    int64_t attempt;
+
+    assert_true(hub_reader_runs(&f->reader, &attempt));
+    assert_int_equal(attempt, 0); /* only the page was read */
+    tell(f, 1, JOB_QUEUED);
+    assert_false(hub_reader_runs(&f->reader, &attempt));
+    tell(f, 2, JOB_RUNNING);
+    assert_true(hub_reader_runs(&f->reader, &attempt));
+    assert_int_equal(attempt, 2);
+    tell(f, 1, JOB_RUNNING); /* late */
+    assert_true(hub_reader_runs(&f->reader, &attempt));
+    assert_int_equal(attempt, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(whoever_listens_to_all_jobs_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(news_that_arrive_wake_nobody_for_nothing, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_reader_knows_which_attempt_runs, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

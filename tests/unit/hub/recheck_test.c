@@ -198,6 +198,28 @@ static void records_that_nobody_told_of_are_found(void **state)
     assert_int_equal(count_wakes(f), N_JOBS + 4); /* nobody else */
 }
 
+static void an_attempt_that_nobody_told_of_is_found(void **state)
+{
+    struct fixture *f = *state;
+    int64_t end = clock_steady_ms() + WAIT_MS, attempt = 0;
+    struct job_row row;
+
+    settle(f);
+    ok(store_job_get(f->store, STR("job-5"), &row, &why));
+    row.attempt = 2; /* requeued and leased within a second: the state is the same */
+    ok(store_begin(f->store, &why));
+    ok(store_job_update(f->store, &row, &why));
+    ok(store_commit(f->store, &why));
+    while (attempt != 2) {
+        assert_true(clock_steady_ms() < end);
+        hub_recheck(f->hub, f->pool);
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+        assert_true(hub_reader_runs(&f->jobs[5].reader, &attempt));
+    }
+    assert_int_equal(count_wakes(f), N_JOBS); /* only heartbeats look at it */
+}
+
 static void a_state_that_nobody_told_of_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -240,6 +262,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(records_that_nobody_told_of_are_found, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_attempt_that_nobody_told_of_is_found, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_state_that_nobody_told_of_is_found, set_up,
                                         tear_down),
