@@ -154,12 +154,15 @@ size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max)
     size_t n = 0;
 
     for (struct topic *t; n < max && (t = h->all.next) != &h->all && t->round != h->round;) {
+        bool is_due = (!t->has_news && !t->was_asked) || t->looks;
+
         t->round = h->round;
         topic_move_last(t);
-        if ((!t->has_news || t->looks) && !t->detached) {
+        if (is_due && !t->detached) {
             ret[n] = (struct recheck_job){ .job_n = t->job_n };
             memcpy(ret[n++].job, t->job, t->job_n);
         }
+        t->was_asked = is_due;
         t->has_news = t->looks = false;
     }
     return n;

@@ -52,7 +52,7 @@ void hub_shared_set_watch(struct hub_shared *s,
 MUST_CHECK int hub_new(struct hub_shared *shared, struct mailbox *box, struct hub **ret);
 /* Do changes come from another process (by NOTIFY, from the gateway that writes)? */
 bool hub_hears_others(const struct hub *h);
-/* About once a second, where changes can get lost: asks the store for missed ones; see
+/* About twice a second, where changes can get lost: asks the store for missed ones; see
  * hub/recheck.h. */
 void hub_recheck(struct hub *h, struct thread_pool *pool);
 /* Before the mailbox is closed: ignores later answers of the store. */

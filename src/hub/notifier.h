@@ -8,7 +8,7 @@
  * notifier may omit them.
  *
  * Changes may arrive late or twice.  Where they may also get lost (may_lose), hubs ask the
- * store about once a second (hub/recheck.h). */
+ * store within a second (hub/recheck.h). */
 #ifndef HUB_NOTIFIER_H
 #define HUB_NOTIFIER_H
 

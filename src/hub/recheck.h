@@ -1,10 +1,11 @@
 /* The re-check: hubs ask the store for changes that may have been lost.
  *
- * About once a second, a thread of the pool reads the rows of the jobs that have readers on
- * this loop and had no change since the last round: one task at a time, each with a bounded
- * number of jobs, until all were read.  A job with new records is treated as if its change had
- * arrived.  So the work depends on the number of quiet jobs with readers, not on that of
- * readers or connections.
+ * In a round, a thread of the pool reads the rows of the jobs that have readers on this loop:
+ * one task at a time, each with a bounded number of jobs, until all were read.  A job that had
+ * a change since the last round, or was read in it, is left out.  A job with new records is
+ * treated as if its change had arrived.  With two rounds a second, a change that is lost is
+ * noticed within a second, and a quiet job is read once a second.  So the work depends on the
+ * number of quiet jobs with readers, not on that of readers or connections.
  *
  * Internal to hub/. */
 #ifndef HUB_RECHECK_H
@@ -44,7 +45,7 @@ void recheck_go_on(struct recheck *r);
 
 /* --- by hub.c -------------------------------------------------------------------- */
 
-/* The next jobs of this round that had no change, at most @max; returns how many. */
+/* The next jobs of this round that are to be read, at most @max; returns how many. */
 size_t hub_quiet_jobs(struct hub *h, struct recheck_job *ret, size_t max);
 void hub_begin_round(struct hub *h);
 /* Handles what the store says of a job: maybe a missed change. */

@@ -44,8 +44,9 @@ struct topic {
     uint8_t state;     /* enum job_state, if known */
     bool knows_state;
     bool has_news;  /* a change arrived since the last re-check */
-    bool looks;     /* it is re-checked although it has news */
-    uint32_t round; /* the re-check in which it was last read */
+    bool was_asked; /* the last re-check asked the store about it */
+    bool looks;     /* it is re-checked in any case */
+    uint32_t round; /* the last re-check that came to it */
     bool detached;  /* the job was deleted; its remaining readers will notice */
     bool watched;   /* hub_shared_watch() was told that readers wait */
     bool waking;    /* some of its readers are being woken */

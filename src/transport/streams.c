@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { RECHECK_MS = 1000 }; /* a lost change is noticed after so long */
+enum { RECHECK_MS = 500 }; /* a lost change is noticed after at most twice this */
 
 int64_t streams_now(void)
 {

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/container_of.h"
 #include "framing/framing.h"
+#include "hub/recheck.h"
 #include "hub/thread_pool.h"
 
 #include <setjmp.h>
@@ -248,6 +249,55 @@ static void a_job_that_is_deleted_is_gone(void **state)
     assert_int_equal(next(&f->jobs[9]), HUB_GONE);
 }
 
+/* Begins a round; is the store asked about this job? */
+static bool is_asked(struct fixture *f, const struct job_reader *j)
+{
+    struct recheck_job jobs[N_JOBS];
+    bool is = false;
+
+    hub_begin_round(f->hub);
+    size_t n = hub_quiet_jobs(f->hub, jobs, N_JOBS);
+    for (size_t i = 0; i < n; i++)
+        is = is || str_eq(str_make(jobs[i].job, jobs[i].job_n), str_of(j->id));
+    return is;
+}
+
+/* The job has gone on; the notifier tells this one. */
+static void hear_change(struct fixture *f, struct job_reader *j)
+{
+    unsigned n = j->n_wakes;
+    struct change change = {
+        .job = str_of(j->id), .key = j->key, .last_seq = ++j->seq, .state = JOB_RUNNING
+    };
+
+    f->notifier.hear(f->notifier.arg, &change, NULL);
+    for (int64_t end = clock_steady_ms() + WAIT_MS; j->n_wakes == n;) {
+        assert_true(clock_steady_ms() < end);
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* With two rounds a second, what is lost is found after at most a second. */
+static void a_job_is_asked_for_within_two_rounds_after_its_last_change(void **state)
+{
+    struct fixture *f = *state;
+    struct job_reader *j = &f->jobs[5];
+
+    assert_true(is_asked(f, j));
+    for (unsigned i = 0; i < 3; i++) { /* quiet: in every other round */
+        assert_false(is_asked(f, j));
+        assert_true(is_asked(f, j));
+    }
+    for (unsigned i = 0; i < 3; i++) { /* busy: never */
+        hear_change(f, j);
+        assert_false(is_asked(f, j));
+    }
+    assert_true(is_asked(f, j));
+    hear_change(f, j);
+    assert_false(is_asked(f, j));
+    assert_true(is_asked(f, j));
+}
+
 /* Nobody is asked where nothing can be lost. */
 static void a_notifier_that_loses_nothing_needs_no_re_check(void **state)
 {
@@ -268,6 +318,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_state_that_nobody_told_of_is_found, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_job_that_is_deleted_is_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_job_is_asked_for_within_two_rounds_after_its_last_change, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_notifier_that_loses_nothing_needs_no_re_check, set_up,
                                         tear_down),
     };
