@@ -136,13 +136,16 @@ static void tell_link(struct cluster_member *m, int64_t shard)
 
 static void tell_links(struct cluster_member *m)
 {
+    const struct wakeup lost = { .kind = WAKEUP_LOST };
+
     (void)pthread_mutex_lock(&m->lock);
     m->n_shown = m->peers.n;
     memcpy(m->shown, m->peers.list, m->n_shown * sizeof(m->shown[0]));
     for (int64_t i = 0; i < m->opt.n_shards; i++)
         tell_link(m, i);
     (void)pthread_mutex_unlock(&m->lock);
-    atomic_store(&m->n_others, (unsigned)m->peers.n);
+    if (atomic_exchange(&m->n_others, (unsigned)m->peers.n) == 0 && m->peers.n > 0)
+        hints_add(m->hints, &lost); /* nobody was told of changes until now */
 }
 
 /* At most one shard with each beat. */
@@ -252,9 +255,13 @@ static void on_moved(void *arg, int64_t shard)
 
 static void on_hint(void *arg, struct str text)
 {
+    const struct wakeup lost = { .kind = WAKEUP_LOST };
     struct cluster_member *m = arg;
 
-    hints_take(&m->listener, text);
+    if (str_absent(text))
+        hints_hear(&m->listener, &lost, NULL);
+    else
+        hints_take(&m->listener, text);
 }
 
 void member_step(struct cluster_member *m)

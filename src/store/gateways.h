@@ -60,6 +60,7 @@ MUST_CHECK int gateways_forget(struct gateways *g,
 /* PostgreSQL ends all sessions of that gateway that could write. */
 MUST_CHECK int gateways_end(struct gateways *g, struct str id, struct error *err);
 
+/* @text absent: the connection was lost for a while, and hints with it. */
 typedef void (*gateway_hint_cb)(void *arg, struct str text);
 /* Until a hint of another has come, gateways_wake() was called, or @ms have passed. */
 void gateways_wait(struct gateways *g, int64_t ms, gateway_hint_cb cb, void *arg);

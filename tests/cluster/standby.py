@@ -7,6 +7,7 @@ from gateway import OPENING, Worker
 from gateways import check, cluster, equal, texts, until, verify, writer_of
 from harness import case
 from postgres import Postgres, Standby
+from system_topic import followed
 
 
 @contextlib.contextmanager
@@ -54,6 +55,7 @@ def a_synchronous_standby_has_all_that_was_acknowledged():
 def what_an_asynchronous_standby_has_not_is_lost_and_readers_are_told():
     with pair(False) as (primary, standby), cluster(2, url=standby.both("t1")) as gateways:
         writer = writer_of(gateways)
+        until("it knows of the other", lambda: len(writer.get("/v1/gateways").json["gateways"]) == 2)
         b = next(g for g in gateways if g is not writer)
         job = b.submit()
         lease = Worker(b).lease()
@@ -61,9 +63,11 @@ def what_an_asynchronous_standby_has_not_is_lost_and_readers_are_told():
         batches(lease, 5)
         primary.wait_for("SELECT pg_current_wal_lsn() <= replay_lsn FROM pg_stat_replication", "t")
         standby.follow(False)
-        with writer.stream(job) as one, b.stream(job) as two:
+        with writer.stream(job) as one, b.stream(job) as two, followed(gateways) as topics:
             batches(lease, 5, 5)  # acknowledged, and on the primary only
             lost = b.submit()
+            for topic in topics:
+                topic.until_said(lost, "queued")
             for stream in (one, two):
                 stream.until("the tokens", lambda s: len(texts(s.frames)) == 10)
             fail_over(primary, standby)
@@ -72,6 +76,9 @@ def what_an_asynchronous_standby_has_not_is_lost_and_readers_are_told():
                 stream.until("the gap", gaps)
                 gap = gaps(stream)[0]
                 check(gap["tail"] < gap["requested"], gap)
+            for gateway, topic in zip(gateways, topics):  # they read the list again
+                topic.until("the gap", type(topic).gaps)
+                equal([j["job_id"] for j in gateway.get("/v1/jobs").json["jobs"]], [job])
             lease.seq -= 5  # the worker is told that batches are missing, and goes on behind those that are stored
             batches(lease, 3, 10)
             equal(lease.finish(), "succeeded")

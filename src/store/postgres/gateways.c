@@ -25,9 +25,10 @@ struct gateways {
     char id[GATEWAY_ID_BYTES];
     char *url, *version; /* owned */
     int64_t started;
-    int wake; /* eventfd */
-    char channel[80];
-    long schema; /* of the database, with the last beat */
+    int wake;         /* eventfd */
+    char channel[80]; /* empty: it was never connected */
+    bool was_deaf;    /* it is connected again, and has not said so yet */
+    long schema;      /* of the database, with the last beat */
 };
 
 /* Gateways that have said nothing for so long, while PostgreSQL was there, are no longer
@@ -106,6 +107,7 @@ static int ready(struct gateways *g, struct error *err)
     if (!connection_lost(&g->s))
         return 0;
     connection_close(&g->s);
+    g->was_deaf = g->channel[0] != '\0';
     int code = connection_plain(&g->s, err);
     if (code == 0)
         code = enter(g, err);
@@ -311,6 +313,10 @@ void gateways_wait(struct gateways *g, int64_t ms, gateway_hint_cb cb, void *arg
                             { .fd = is_lost ? -1 : PQsocket(g->s.conn), .events = POLLIN } };
     uint64_t n;
 
+    if (!is_lost && g->was_deaf) {
+        g->was_deaf = false;
+        cb(arg, STR_NONE);
+    }
     if (!is_lost && give_hints(g, cb, arg) > 0) /* they came with an answer */
         return;
     (void)poll(fds, 2, ms > 0 ? (int)ms : 0); /* interrupted: it is called again */
