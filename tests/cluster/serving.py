@@ -5,7 +5,7 @@ import time
 
 from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
 from gateways import AGENTS, SHARDS, Gateway, check, cluster, database, equal, new_url, os, texts, until, verify, writer_of
-from harness import case, contains, spoolwire
+from harness import case, cases, contains, spoolwire
 
 
 @case
@@ -203,28 +203,44 @@ def a_gateway_that_starts_alone_writes_again():
         verify(url)
 
 
-@case
-def a_token_made_on_one_gateway_is_known_to_all():
-    with cluster(flags=["--auth", "required"]) as gateways:
+def make_token(gateway, headers):
+    a = gateway.post("/v1/tokens", {"scope": "client", "owner": "alice"}, headers=headers)
+    check(a.status in (200, 201), repr(a))
+    return a.json["id"], {"Authorization": f"Bearer {a.json['token']}"}
+
+
+def until_all(gateways, headers, status):
+    """Until all answer so; the seconds until then."""
+    begin = time.monotonic()
+    for g in gateways:
+        until(f"it is answered {status}", lambda: g.get("/v1/jobs", headers=headers).status == status)
+    return time.monotonic() - begin
+
+
+@cases([1, 4])
+def a_token_made_on_one_gateway_is_known_to_all(shards):
+    with cluster(flags=["--auth", "required"], shards=shards) as gateways:
         made = spoolwire("token", "create", "--store", gateways[0].data, "--scope", "admin", "--owner", "root", "--json")
         equal(made.code, 0, made.err)
         admin = {"Authorization": f"Bearer {json.loads(made.out)['token']}"}
-        until("all know the first", lambda: all(g.get("/v1/jobs", headers=admin).status == 200 for g in gateways))
-        a = gateways[1].post("/v1/tokens", {"scope": "client", "owner": "alice"}, headers=admin)
-        check(a.status in (200, 201), repr(a))
-        begin = time.monotonic()
-        hers = {"Authorization": f"Bearer {a.json['token']}"}
-        for g in gateways:
-            until("it is known", lambda: g.get("/v1/jobs", headers=hers).status == 200)
-        seconds = time.monotonic() - begin
-        print(f"    known to all after {seconds:.3f} s")
-        check(seconds < 30, f"{seconds} s")  # 1 s on a quiet machine: it is printed
-        job = gateways[2].submit(headers=hers)
-        equal(gateways[0].get(f"/v1/jobs/{job}", headers=hers).status, 200)
-        gone = gateways[0].request("DELETE", f"/v1/tokens/{a.json['id']}", headers=admin)
-        check(gone.status in (200, 204), repr(gone))
-        for g in gateways:
-            until("it is refused", lambda: g.get("/v1/jobs", headers=hers).status == 401)
+        until_all(gateways, admin, 200)
+
+        def takes(here, there):
+            """How long a token that is made here and revoked there takes to be known, and refused."""
+            id, hers = make_token(here, admin)
+            known = until_all(gateways, hers, 200)
+            job = there.submit(headers=hers)
+            equal(here.get(f"/v1/jobs/{job}", headers=hers).status, 200)
+            gone = there.request("DELETE", f"/v1/tokens/{id}", headers=admin)
+            check(gone.status in (200, 204), repr(gone))
+            return known, until_all(gateways, hers, 401)
+
+        for i in range(3):  # a machine that is busy may be slower, but not every time
+            def is_quick(i=i):
+                known, refused = takes(gateways[i], gateways[(i + 1) % 3])
+                print(f"    known to all after {known:.3f} s, refused after {refused:.3f} s", flush=True)
+                return max(known, refused) < 1
+            until("it takes less than a second", is_quick)
 
 
 @case
