@@ -126,6 +126,8 @@ def killed_in_the_middle(where):
         time.sleep(ms / 1000 if ms <= 100 else 0.05)
         p.send_signal(signal.SIGKILL)
         p.communicate()
+        # PostgreSQL may be busy with its last statement for a moment.
+        SERVER.wait_for(f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name_of(source if where == 'to SQLite' else target)}'", "0")
     equal(copy(source, target)["jobs"], 3)
     equal(driver("verify", target)[1], driver("verify", source)[1])
 
