@@ -2,6 +2,7 @@
 
 The newer version is a program of our own build whose schema has one more step (`spoolwire-next`).  It works on the
 older schema while an older gateway lives, and brings the database to the newer one when the last of them is gone.
+`spoolwire-later` does not know the older schema.
 """
 
 import json
@@ -10,10 +11,10 @@ import random
 
 from gateway import STORY, WAIT, Worker, at_once
 from gateways import Gateway, check, cluster, database, equal, new_url, texts, until
-from harness import PROGRAM, case, spoolwire
+from harness import PROGRAM, case, contains, spoolwire
 from storm import AGENTS, SEED, Storm, replay
 
-NEXT = os.path.join(os.path.dirname(PROGRAM), "tests", "spoolwire-next")
+NEXT, LATER = (os.path.join(os.path.dirname(PROGRAM), "tests", name) for name in ("spoolwire-next", "spoolwire-later"))
 
 
 def sql(url, text):
@@ -155,6 +156,29 @@ def a_migration_waits_for_an_older_gateway_and_says_so():
         done = spoolwire("db", "status", "--store", url, timeout=WAIT, program=NEXT)
         check(f"schema {before + 1}, as this spoolwire has" in done.out.decode(), repr(done))
         verify(url)
+
+
+@case
+def a_version_that_does_not_know_the_schema_names_the_older_gateway():
+    """It says who is in its way.  Without older gateways it migrates, also when two of them start at once."""
+    url = new_url()
+    with Gateway(url) as old:
+        before = schema(url)
+        done = spoolwire("serve", "--listen", "127.0.0.1:0", "--store", url, timeout=WAIT, program=LATER)
+        check(done.code != 0, repr(done))
+        contains(done.err, f"the gateway {old.url} ", f"schema {before} ", f"(it needs {before + 1})", "version in between",
+                 "stop all older gateways")
+        equal(len(done.err.splitlines()), 1, done.err)
+        equal((schema(url), len(old.get("/v1/gateways").json["gateways"])), (before, 1))
+        work(old, old)
+        old.terminate()
+    late = [Gateway(url, start=False) for _ in range(2)]
+    for g in late:
+        g.program = LATER
+    with late[0], late[1]:
+        at_once(*[g.start for g in late])
+        equal(schemas(late), [before + 1] * 2)
+        work(*late)
 
 
 @case

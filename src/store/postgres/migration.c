@@ -2,10 +2,10 @@
  *
  *     schema of the database    what a gateway does that knows OLDEST … NEWEST (schema.c)
  *     0                         makes the tables
- *     below OLDEST              migrates it, or is refused while an older gateway lives
- *     OLDEST … NEWEST - 1       migrates it, or works on it while an older gateway lives
- *     NEWEST                    works on it
- *     above NEWEST              is refused
+ *     below OLDEST              migrates it, or is refused while an older gateway lives,
+ * because it could not even read it OLDEST … NEWEST - 1       migrates it, or works on it while
+ * an older gateway lives NEWEST                    works on it above NEWEST              is
+ * refused
  *
  * The writer of shard 0 migrates, when it opens its store and has that shard's lock.  It never
  * does while a gateway lives that does not know the newest schema.  All missing steps run in
@@ -191,6 +191,28 @@ static int bring_up(struct postgres_store *s, long *version, struct error *err)
 
 /* --- checking ----------------------------------------------------------------------------- */
 
+/* The schema is too old, and we are not the one that migrates it.  ERR_IO: another one does, or
+ * may do, so that it can be looked at again. */
+static int refuse_oldest(struct postgres_store *s, long version, struct error *err)
+{
+    char gateway[SCHEMA_GATEWAY_BYTES] = "";
+    int code = schema_older_gateway(s, version, gateway, err);
+
+    if (code != 0)
+        return code;
+    if (gateway[0] != '\0')
+        return error_set(
+            err, ERR_REFUSED,
+            "the gateway %s works on schema %ld of %s, which this spoolwire no longer knows (it "
+            "needs %ld): upgrade to a version in between first, or stop all older gateways and "
+            "start this one again",
+            gateway, version, s->name, schema_oldest());
+    return error_set(err, ERR_IO,
+                     "%s has no tables of this spoolwire yet (schema %ld, this one needs %ld): "
+                     "start the server with it once",
+                     s->name, version, schema_oldest());
+}
+
 static int check_version(struct postgres_store *s, long version, struct error *err)
 {
     if (version < 0)
@@ -203,11 +225,7 @@ static int check_version(struct postgres_store *s, long version, struct error *e
     if (version > schema_newest())
         return schema_refuse_newer(s, version, err);
     if (version < schema_oldest() && !migrates(s))
-        return error_set(
-            err, version == 0 ? ERR_IO : ERR_REFUSED,
-            "%s has no tables of this spoolwire yet (schema %ld, this one needs %ld): "
-            "start the server with it once",
-            s->name, version, schema_oldest());
+        return refuse_oldest(s, version, err);
     return 0;
 }
 
