@@ -2,6 +2,7 @@
  * state of a thread. */
 import path from 'node:path';
 
+import { isGraph, USES } from './graph.js';
 import { load } from './peer.js';
 import { commandOf } from './run.js';
 import { checkpointOf, stateOf } from './state.js';
@@ -49,7 +50,8 @@ async function schemas(graph, compiled) {
 /** @type {Record<string, (graph: Graph, compiled: any, params: any, agent: string) => Promise<unknown>>} */
 const ANSWERS = {
     async graph(_graph, compiled, { xray }) {
-        return (await compiled.getGraphAsync({ xray: xray ?? undefined })).toJSON();
+        const draw = compiled.getGraphAsync ?? compiled.getGraph; // the second is a chain's
+        return (await draw.call(compiled, { xray: xray ?? undefined })).toJSON();
     },
     async schemas(graph, compiled, _params, agent) {
         return { ...(await schemas(graph, compiled)), graph_id: agent };
@@ -58,6 +60,7 @@ const ANSWERS = {
         /** @type {Record<string, unknown>} */
         const found = {};
 
+        if (!isGraph(compiled)) return found;
         for await (const [ns, sub] of compiled.getSubgraphsAsync(namespace ?? undefined, recurse ?? false))
             found[ns] = await schemas(graph, sub);
         return found;
@@ -113,6 +116,7 @@ export async function answerCall(graph, wire, call, agent) {
             { configurable: call.params?.config?.configurable ?? {} },
             saver,
             new graph.Store(wire),
+            USES[call.name] ?? USES.read,
         );
         return { answer: (await answer(graph, compiled, call.params ?? {}, agent)) ?? null };
     } catch (error) {

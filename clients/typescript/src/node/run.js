@@ -7,7 +7,11 @@
  *                                       └─ every checkpoint's state ─▶ putState
  *
  * A run that has begun before, in a worker that was lost, continues from its last checkpoint.
+ *
+ * A chain (a runnable that is no graph) has neither modes nor checkpoints: its events are emitted, and
+ * its output as `values`.
  */
+import { isGraph } from './graph.js';
 import { encode } from './plain.js';
 import { stateOf } from './state.js';
 
@@ -263,6 +267,20 @@ export class Run {
         }
     }
 
+    /** @param {any} chain */
+    async #chain(chain) {
+        let root;
+
+        for await (const event of chain.streamEvents(this.assignment.input, { ...this.config, signal: this.signal, version: 'v2' })) {
+            root ??= event.run_id;
+            if (event.run_id === root && /^on_.*_end$/.test(event.event)) {
+                this.values = event.data.output;
+                await this.emit(encodePart([], 'values', this.values));
+            }
+            await this.emit(encode(event));
+        }
+    }
+
     /** Stores the thread's state once more at the end, with its questions.
      * @param {any} compiled */
     async #tellLast(compiled) {
@@ -278,6 +296,10 @@ export class Run {
     async #result() {
         const store = this.store;
         const compiled = await this.graph.compiled(this.config, this.saver, store);
+        if (!isGraph(compiled)) {
+            await this.#chain(compiled);
+            return { status: 'success', output: this.values };
+        }
         /** @type {string[]} */
         const asked = [this.assignment.run?.stream_mode ?? []].flat();
         const modes = asked.includes('debug') ? [...MODES, 'debug'] : MODES;

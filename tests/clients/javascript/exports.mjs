@@ -1,0 +1,48 @@
+// Everything that LangChain's documentation exports as a graph, with models that need no key.
+import { RunnableLambda } from '@langchain/core/runnables';
+import { FakeListChatModel } from '@langchain/core/utils/testing';
+import { Annotation, END, entrypoint, getPreviousState, interrupt, MemorySaver, START, StateGraph, task } from '@langchain/langgraph';
+import { createDeepAgent } from 'deepagents';
+import { createAgent, FakeToolCallingModel } from 'langchain';
+
+const Said = Annotation.Root({
+    said: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }),
+});
+const builderOf = (word) =>
+    new StateGraph(Said).addNode('say', () => ({ said: [word] })).addEdge(START, 'say').addEdge('say', END);
+const silent = () => new FakeToolCallingModel({ toolCalls: [[]] });
+
+export const compiled = builderOf('compiled').compile();
+export const configured = builderOf('configured').compile({ checkpointer: new MemorySaver() }).withConfig({ tags: ['x'] });
+export const builder = builderOf('builder');
+export const promised = Promise.resolve(builderOf('promised'));
+export default builderOf('default');
+
+// Functions that make one
+export const makes = () => builderOf('makes');
+export const makesLater = async () => builderOf('makesLater').compile();
+export const makesFor = ({ configurable }) => builderOf(`for ${configurable.colour} ${configurable.graph_id}`);
+export const makesWith = async ({ configurable }, { accessContext, context, store }) =>
+    builderOf([configurable.graph_id, accessContext, context?.size, typeof store.get].join(' '));
+export const makesAgent = async () => createAgent({ model: silent(), tools: [] });
+
+// Agents
+export const agent = createAgent({ model: silent(), tools: [], checkpointer: new MemorySaver() });
+export const agentWith = createAgent({ model: silent(), tools: [] }).withConfig({ recursionLimit: 50 });
+export const deep = createDeepAgent({ model: silent() });
+
+// The functional API
+const doubled = task('doubled', async (n) => n * 2);
+export const functional = entrypoint({ name: 'functional', checkpointer: new MemorySaver() }, async ({ n }) => {
+    const now = (getPreviousState() ?? 0) + (await doubled(n));
+    const sure = n > 100 ? interrupt({ question: 'That much?' }) : 'yes';
+
+    return entrypoint.final({ value: { now, sure }, save: now });
+});
+
+// Runnables that are no graph
+export const lambda = RunnableLambda.from(({ n }) => ({ tripled: n * 3 }));
+export const chain = RunnableLambda.from(({ text }) => text).pipe(
+    new FakeListChatModel({ responses: ['one two'] }),
+);
+export const makesLambda = () => lambda;
