@@ -167,6 +167,15 @@ static void ask(struct http_request *req,
     buf_done(params);
 }
 
+/* What every question has: functions that make the graph get the config of its assistant. */
+static void begin_params(struct buf *params, const struct assistant_row *row)
+{
+    buf_init(params, SIZE_MAX / 4);
+    json_begin(params);
+    json_add_str(params, "graph_id", row->graph);
+    json_add_raw(params, "config", row->config);
+}
+
 /* xray is true, false or a depth. */
 static void ask_graph(struct http_request *req, const struct assistant_row *row)
 {
@@ -174,8 +183,7 @@ static void ask_graph(struct http_request *req, const struct assistant_row *row)
     struct buf params;
     int64_t depth;
 
-    buf_init(&params, 1024);
-    json_begin(&params);
+    begin_params(&params, row);
     if (str_number(xray, &depth))
         json_add_int(&params, "xray", depth);
     else
@@ -193,8 +201,8 @@ static void ask_schemas(struct http_request *req, const struct assistant_row *ro
 {
     struct buf params;
 
-    buf_init(&params, 1024);
-    buf_lit(&params, "{}");
+    begin_params(&params, row);
+    json_end(&params);
     ask(req, row, "schemas", &params);
 }
 
@@ -207,8 +215,7 @@ static void ask_subgraphs(struct http_request *req, const struct assistant_row *
 {
     struct buf params;
 
-    buf_init(&params, SIZE_MAX / 4);
-    json_begin(&params);
+    begin_params(&params, row);
     json_add_text(&params, "namespace", http_param(req, "namespace"));
     json_add_bool(&params, "recurse", langgraph_flag(req, "recurse"));
     json_end(&params);

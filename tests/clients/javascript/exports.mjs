@@ -8,8 +8,8 @@ import { createAgent, FakeToolCallingModel } from 'langchain';
 const Said = Annotation.Root({
     said: Annotation({ reducer: (a, b) => [...a, ...b], default: () => [] }),
 });
-const builderOf = (word) =>
-    new StateGraph(Said).addNode('say', () => ({ said: [word] })).addEdge(START, 'say').addEdge('say', END);
+const builderOf = (word, node = 'say') =>
+    new StateGraph(Said).addNode(node, () => ({ said: [word] })).addEdge(START, node).addEdge(node, END);
 const silent = () => new FakeToolCallingModel({ toolCalls: [[]] });
 
 export const compiled = builderOf('compiled').compile();
@@ -24,6 +24,7 @@ export const makesLater = async () => builderOf('makesLater').compile();
 export const makesFor = ({ configurable }) => builderOf(`for ${configurable.colour} ${configurable.graph_id}`);
 export const makesWith = async ({ configurable }, { accessContext, context, store }) =>
     builderOf([configurable.graph_id, accessContext, context?.size, typeof store.get].join(' '));
+export const makesNode = ({ configurable }) => builderOf('node', configurable?.node ?? 'none');
 export const makesAgent = async () => createAgent({ model: silent(), tools: [] });
 
 // Agents

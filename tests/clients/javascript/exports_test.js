@@ -12,7 +12,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const RUN = path.join(HERE, '../../../clients/typescript/bin/spoolwire-run.js');
 const GRAPHS = ['compiled', 'configured', 'builder', 'promised', 'default', 'makes', 'makesLater', 'makesFor'];
 const AGENTS = ['agent', 'agentWith', 'deep', 'makesAgent'];
-const OTHERS = ['makesWith', 'functional', 'lambda', 'chain', 'makesLambda'];
+const OTHERS = ['makesWith', 'makesNode', 'functional', 'lambda', 'chain', 'makesLambda'];
 const ALL = [...GRAPHS, ...AGENTS, ...OTHERS];
 
 let folder;
@@ -60,6 +60,16 @@ test('a function is told what its graph is for', async () => {
     const given = { context: { size: 3 } };
     assert.deepEqual(await wait('makesWith', {}, given), { said: ['makesWith threads.create_run 3 function'] });
     assert.equal((await server.get('/assistants/makesWith/graph')).nodes[1].id, 'say');
+});
+
+test('a graph is drawn as its assistant has it', async () => {
+    const config = { configurable: { node: 'other' } };
+    const { assistant_id } = await post('/assistants', { graph_id: 'makesNode', config });
+
+    for (const [assistant, node] of [['makesNode', 'none'], [assistant_id, 'other']]) {
+        const { nodes } = await server.get(`/assistants/${assistant}/graph`);
+        assert.deepEqual(nodes.map((n) => n.id), ['__start__', node, '__end__']);
+    }
 });
 
 for (const name of AGENTS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from . import snapshot
 from .run import command_of
+from .schemas import schemas
 
 
 async def answer(graph: Any, saver: Any, name: str, params: Mapping[str, Any]) -> Any:
@@ -19,20 +19,24 @@ async def answer(graph: Any, saver: Any, name: str, params: Mapping[str, Any]) -
 
 
 async def drawing(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
-    drawn = (await graph.aget_graph(xray=params.get("xray") or False)).to_json()
+    is_graph = hasattr(graph, "aget_graph")  # or a chain
+    drawn = (await graph.aget_graph(xray=params.get("xray") or False) if is_graph
+             else graph.get_graph()).to_json()
     for node in drawn.get("nodes", ()):
         node["id"] = str(node["id"])
     return drawn
 
 
 async def schemas_of(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
-    return schemas(graph, params.get("graph_id"))
+    return {"graph_id": params.get("graph_id"), **schemas(graph)}
 
 
 async def subgraphs(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
+    if not hasattr(graph, "aget_subgraphs"):
+        return {}  # a chain
     found = graph.aget_subgraphs(namespace=params.get("namespace"),
                                  recurse=bool(params.get("recurse")))
-    return {ns: schemas(subgraph, ns) async for ns, subgraph in found}
+    return {ns: schemas(subgraph) async for ns, subgraph in found}
 
 
 async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
@@ -70,30 +74,3 @@ def config_of(params: Mapping[str, Any]) -> dict[str, Any]:
     if params.get("thread"):
         given["thread_id"] = params["thread"]
     return {"configurable": given}
-
-
-def schemas(graph: Any, name: Any) -> dict[str, Any]:
-    """The schemas of a graph; null where there is no JSON Schema, as with LangGraph's own server."""
-    def state() -> Any:
-        schema = getattr(getattr(graph, "builder", None), "state_schema", None)
-        if schema is None:
-            return graph.get_output_jsonschema()
-        from pydantic import TypeAdapter
-
-        return TypeAdapter(schema).json_schema()
-
-    return {"graph_id": name,
-            "input_schema": attempt(graph.get_input_jsonschema),
-            "output_schema": attempt(graph.get_output_jsonschema),
-            "state_schema": attempt(state) or attempt(graph.get_output_jsonschema),
-            "config_schema": attempt(graph.get_config_jsonschema),
-            "context_schema": attempt(graph.get_context_jsonschema)}
-
-
-def attempt(schema: Callable[[], Any]) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return schema()
-        except Exception:
-            return None

@@ -113,7 +113,9 @@ class Run:
         assignment = job.assignment
         asked = assignment.run.get("stream_mode") or []
         self._asked = [asked] if isinstance(asked, str) else list(asked)
-        self._with_events = "events" in self._asked or (not assignment.run and stream == "events")
+        self._is_chain = not hasattr(graph, "stream_channels_asis")  # which has events, and no modes
+        self._with_events = "events" in self._asked or self._is_chain or \
+            (not assignment.run and stream == "events")
         self._output: Any = None
         self._interrupted = False
         self._at_end = False  # the newest checkpoint has no next step, and its state is known
@@ -181,8 +183,8 @@ class Run:
     def _options(self) -> dict[str, Any]:
         run = self._job.assignment.run
         options: dict[str, Any] = {"config": self._config}
-        if not hasattr(self._graph, "stream_channels_asis"):
-            return options  # a chain
+        if self._is_chain:
+            return options
         more = [m for m in self._asked if m not in MODES and m not in SAID_BY_OTHERS]
         options |= {"stream_mode": MODES + more, "subgraphs": True}
         for name in ("interrupt_before", "interrupt_after", "durability"):
@@ -209,14 +211,15 @@ class Run:
                 outermost = not event.get("parent_ids")
                 chunk = event["data"].get("chunk")
                 is_part = outermost and event["event"] == "on_chain_stream" and \
-                    "stream_mode" in options and isinstance(chunk, tuple)
+                    not self._is_chain and isinstance(chunk, tuple)
+                if self._is_chain and outermost and event["event"].endswith("_end"):
+                    self._output = event["data"].get("output")
+                    await self._job.emit(part([], "values", self._output))
                 # Tokens were already sent as events of their models.
                 if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)
                 if is_part:
                     yield chunk
-                elif outermost and event["event"].endswith("_end") and "stream_mode" not in options:
-                    self._output = event["data"].get("output")
 
     def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> None:
         """Keeps what we need of a part: values, interrupts."""

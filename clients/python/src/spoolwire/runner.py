@@ -1,7 +1,7 @@
 """A graph as an agent: an assignment becomes a run of the graph, and its stream the job's events.
 
-The graph gets a checkpointer and a store that keep their data in the server, unless it has its own.
-So another worker can continue after this one is lost, and the server knows the graph's state when
+The graph gets a checkpointer and a store that keep their data in the server, whatever it was compiled
+with, as in LangGraph's server.  So another worker can continue after this one is lost, and the server knows the graph's state when
 no worker is alive.
 """
 
@@ -63,9 +63,9 @@ class GraphAgent:
             return graph, None  # a chain
         update: dict[str, Any] = {}
         saver = None
-        if graph.checkpointer is None:
+        if self._client is not None or graph.checkpointer is None:
             update["checkpointer"] = saver = self._saver(fence, flush)
-        if graph.store is None and store is not None:
+        if store is not None:
             update["store"] = store
         return (graph.copy(update) if update else graph), saver
 
