@@ -214,7 +214,8 @@ class Run:
                     not self._is_chain and isinstance(chunk, tuple)
                 if self._is_chain and outermost and event["event"].endswith("_end"):
                     self._output = event["data"].get("output")
-                    await self._job.emit(part([], "values", self._output))
+                    if self._asked:  # clients of LangGraph's API look for the state
+                        await self._job.emit(part([], "values", self._output))
                 # Tokens were already sent as events of their models.
                 if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)

@@ -275,7 +275,8 @@ export class Run {
             root ??= event.run_id;
             if (event.run_id === root && /^on_.*_end$/.test(event.event)) {
                 this.values = event.data.output;
-                await this.emit(encodePart([], 'values', this.values));
+                // Clients of LangGraph's API look for the state.
+                if (this.assignment.run) await this.emit(encodePart([], 'values', this.values));
             }
             await this.emit(encode(event));
         }
