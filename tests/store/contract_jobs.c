@@ -589,6 +589,51 @@ static void a_callback_may_call_the_store(void **state)
     ok(store_jobs(f->r, &(struct job_filter){ .limit = 10 }, on_job_look_up, f->r, err));
 }
 
+struct looking {
+    struct store *s;
+    int64_t key;
+    uint64_t n, every; /* records seen; reads others at each so many */
+};
+
+static int on_record_look_up(void *arg, uint64_t seq, struct str stored)
+{
+    struct looking *l = arg;
+    struct str first;
+
+    assert_int_equal(seq, ++l->n);
+    assert_int_equal(stored.n, 3000);
+    if (l->n % l->every != 0)
+        return 0;
+    struct seen three = { .stop_at = 3 };
+    ok(store_records(l->s, l->key, 0, 64, SIZE_MAX, on_record, &three, err));
+    numbers(&three, 1, 2, 3);
+    ok(store_record(l->s, l->key, 1, &first, err));
+    assert_int_equal(first.n, 3000);
+    assert_int_equal(stored.p[2999], 'x'); /* the texts of the row stay */
+    return 0;
+}
+
+/* More than the buffers of a connection hold. */
+static void a_callback_may_read_between_records(void **state)
+{
+    struct fixture *f = *state;
+    int64_t key = add_job(f->w, "a", "a", "running");
+    char text[3000];
+
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = 'x';
+    ok(store_begin(f->w, err));
+    for (uint64_t seq = 1; seq <= 700; seq++)
+        ok(store_append(f->w, key, seq, str_make(text, sizeof(text)), -1, err));
+    ok(store_commit(f->w, err));
+    for (uint64_t every = 1; every < 1000; every *= 9) {
+        struct looking l = { .s = f->r, .key = key, .every = every };
+
+        ok(store_records(f->r, key, 0, 1000, SIZE_MAX, on_record_look_up, &l, err));
+        assert_int_equal(l.n, 700);
+    }
+}
+
 /* --- retention -------------------------------------------------------------------- */
 
 static void only_final_jobs_expire_and_only_in_time(void **state)
@@ -960,6 +1005,7 @@ const struct contract_case contract_jobs[] = {
     CASE(closing_in_a_transaction_stores_nothing),
     CASE(everything_survives_reopening),
     CASE(a_callback_may_call_the_store),
+    CASE(a_callback_may_read_between_records),
     CASE(only_final_jobs_expire_and_only_in_time),
     CASE(the_ending_of_a_job_is_kept),
     CASE(the_chunk_that_an_ending_is_in_is_cut),

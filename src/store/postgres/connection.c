@@ -25,6 +25,7 @@ void connection_close(struct postgres_store *s)
     PQfinish(s->conn);
     s->conn = NULL;
     s->n_unread = 0;
+    s->last_record.seq = 0;
 }
 
 /* The value of a keyword, from the URL, the environment or the service file; "": none. */

@@ -173,6 +173,7 @@ int rows_get(struct postgres_params *p, PGresult **ret, struct error *err)
     struct postgres_store *s = p->s;
     int code = check(p, err);
 
+    row_stream_keep(s);
     if (code != 0 || s->in_transaction)
         return code != 0 ? code : exchange(p, ret, err);
     code = connection_ready(s, err);
@@ -187,6 +188,7 @@ int rows_get(struct postgres_params *p, PGresult **ret, struct error *err)
 
 int reading_begin(struct postgres_store *s, struct error *err)
 {
+    row_stream_keep(s);
     if (!s->in_transaction)
         return connection_ready(s, err);
     return s->failure.code == 0 ? 0 : error_set(err, s->failure.code, "%s", s->failure.text);

@@ -70,6 +70,7 @@ static int open_store(const char *place,
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     chunks_init(&s->chunks);
+    buf_init(&s->last_record.text, SIZE_MAX / 4);
     s->waits = options->waits;
     s->shard = options->shard;
     if (options->gateway != NULL)
@@ -110,6 +111,7 @@ void postgres_close(struct store *store)
     connection_close(s);
     PQclear(s->kept);
     chunks_done(&s->chunks);
+    buf_done(&s->last_record.text);
     free(s->url);
     free(s);
 }

@@ -102,10 +102,16 @@ struct postgres_store {
     unsigned n_unread;                 /* statements whose results were not read yet */
     PGresult *kept;                    /* owned; holds the texts of the last returned row */
     int64_t rows_taken;                /* by the last reader of records that had enough; or 0 */
-    int64_t epoch;                     /* of the shard, while we hold it; 0: we never did */
-    long version;                      /* of the schema, when it was last connected */
-    char unmigrated[240];              /* why it could not be brought to the newest; or "" */
-    int64_t turn;                      /* the last stored turn of this epoch */
+    struct row_stream *stream;         /* borrowed; NULL: no statement's rows are being read */
+    struct postgres_record {
+        int64_t key;
+        uint64_t seq; /* 0: none */
+        struct buf text;
+    } last_record;         /* the one that was last read alone, by a reader */
+    int64_t epoch;         /* of the shard, while we hold it; 0: we never did */
+    long version;          /* of the schema, when it was last connected */
+    char unmigrated[240];  /* why it could not be brought to the newest; or "" */
+    int64_t turn;          /* the last stored turn of this epoch */
     char holder[40];       /* our name as the writer, set when it is opened; "": none yet */
     atomic_bool is_fenced; /* another gateway has taken the shard: we must not write any more */
     atomic_bool is_hurried;
@@ -266,6 +272,29 @@ int number_get(struct store *s, enum postgres_statement id, int64_t *ret, struct
 /* Sends many statements that read, in one round trip: begin, send each, read all @n results.
  * The caller clears @ret, also after an error; it must be filled with NULL before. */
 int reading_begin(struct postgres_store *s, struct error *err);
+
+/* --- rows while PostgreSQL sends them ------------------------------------------- */
+
+/* The rows of one statement, outside of a transaction.  Other statements may be executed
+ * between two rows: the rest of the rows is read and kept first. */
+struct row_stream {
+    struct postgres_store *s;
+    PGresult *row;   /* owned; the current one */
+    PGresult **kept; /* owned; read before their turn */
+    size_t n_kept, next;
+    bool has_ended; /* all rows were read, or reading has failed */
+    int code;       /* of a failure */
+    struct error why;
+};
+int row_stream_begin(struct row_stream *st, struct postgres_params *p, struct error *err);
+/* The next row, as a result with one row, valid until the next call; NULL: the end, or a
+ * failure. */
+const PGresult *row_stream_next(struct row_stream *st);
+/* Reads what is left; the first failure. */
+int row_stream_end(struct row_stream *st, struct error *err);
+/* Before another statement. */
+void row_stream_keep(struct postgres_store *s);
+
 int reading_send(struct postgres_params *p, struct error *err);
 int reading_end(struct postgres_store *s, PGresult **ret, size_t n, struct error *err);
 

@@ -115,20 +115,16 @@ int postgres_append(struct store *s,
 
 /* --- reading --------------------------------------------------------------------- */
 
-static int get_page(struct store *s,
-                    int64_t key,
-                    uint64_t after,
-                    int64_t n,
-                    PGresult **ret,
-                    struct error *err)
+static void page_params(struct postgres_params *p,
+                        struct store *s,
+                        int64_t key,
+                        uint64_t after,
+                        int64_t n)
 {
-    struct postgres_params p;
-
-    params_init(&p, s, SQL_RECORDS);
-    params_int(&p, key);
-    params_int(&p, (int64_t)after);
-    params_int(&p, n);
-    return rows_get(&p, ret, err);
+    params_init(p, s, SQL_RECORDS);
+    params_int(p, key);
+    params_int(p, (int64_t)after);
+    params_int(p, n);
 }
 
 /* How many rows to ask for, when the caller has taken @n of them and at most @limit records are
@@ -145,6 +141,62 @@ static int64_t page_rows(const struct postgres_store *s, int64_t n, size_t limit
     return (size_t)page > limit ? (int64_t)limit : page;
 }
 
+/* State of a read of records. */
+struct records_reading {
+    struct store *store;
+    int64_t key;
+    struct chunk_page page;
+    int64_t n_taken; /* rows */
+    bool is_full;    /* the caller has enough */
+};
+
+static void give(struct records_reading *r, const PGresult *result, int row)
+{
+    r->n_taken++;
+    r->is_full =
+        !chunk_give(&r->page, (uint64_t)cell_int(result, row, 0), cell_text(result, row, 1));
+    if (r->is_full)
+        postgres_of(r->store)->rows_taken = r->n_taken;
+}
+
+/* Inside of a transaction, or of another read: all rows at once. */
+static int read_at_once(struct records_reading *r, int64_t n, bool *ret_more, struct error *err)
+{
+    struct postgres_params p;
+    PGresult *result = NULL;
+
+    page_params(&p, r->store, r->key, r->page.given, n);
+    int code = rows_get(&p, &result, err);
+    for (int i = 0; i < PQntuples(result) && !r->is_full; i++)
+        give(r, result, i);
+    *ret_more = code == 0 && PQntuples(result) == n;
+    PQclear(result);
+    return code;
+}
+
+/* One row after another, while PostgreSQL reads the next. */
+static int read_stream(struct records_reading *r, int64_t n, bool *ret_more, struct error *err)
+{
+    int64_t before = r->n_taken;
+    const PGresult *row;
+    struct postgres_params p;
+    struct row_stream st;
+
+    page_params(&p, r->store, r->key, r->page.given, n);
+    int code = row_stream_begin(&st, &p, err);
+    if (code != 0)
+        return code;
+    while (!r->is_full && (row = row_stream_next(&st)) != NULL)
+        give(r, row, 0);
+    code = row_stream_end(&st, err);
+    int64_t got = r->n_taken - before;
+    /* The idle connection was broken. */
+    if (code != 0 && got == 0 && connection_lost(postgres_of(r->store)))
+        return read_at_once(r, n, ret_more, err);
+    *ret_more = got == n;
+    return code;
+}
+
 int postgres_records(struct store *s,
                      int64_t key,
                      uint64_t after,
@@ -154,29 +206,23 @@ int postgres_records(struct store *s,
                      void *arg,
                      struct error *err)
 {
-    struct chunk_page g = { .after = after,
-                            .given = after,
-                            .limit = limit,
-                            .max_bytes = max_bytes,
-                            .cb = cb,
-                            .arg = arg };
+    struct postgres_store *store = postgres_of(s);
+    struct records_reading r = { .store = s,
+                                 .key = key,
+                                 .page = { .after = after,
+                                           .given = after,
+                                           .limit = limit,
+                                           .max_bytes = max_bytes,
+                                           .cb = cb,
+                                           .arg = arg } };
     bool more = limit > 0 && after < POSTGRES_MAX_SEQ;
-    int64_t n_taken = 0;
     int code = 0;
 
-    while (code == 0 && more) {
-        int64_t n = page_rows(postgres_of(s), n_taken, limit);
-        PGresult *r = NULL;
+    while (code == 0 && more && !r.is_full) {
+        int64_t n = page_rows(store, r.n_taken, limit);
+        bool streams = store->role == STORE_READER && store->stream == NULL;
 
-        code = get_page(s, key, g.given, n, &r, err);
-        more = PQntuples(r) == n;
-        for (int i = 0; i < PQntuples(r); i++, n_taken++)
-            if (!chunk_give(&g, (uint64_t)cell_int(r, i, 0), cell_text(r, i, 1))) {
-                postgres_of(s)->rows_taken = n_taken + 1;
-                more = false;
-                break;
-            }
-        PQclear(r);
+        code = streams ? read_stream(&r, n, &more, err) : read_at_once(&r, n, &more, err);
     }
     return code;
 }
@@ -199,10 +245,13 @@ int chunk_from(struct store *s,
                struct error *err)
 {
     struct postgres_store *store = postgres_of(s);
+    struct postgres_params p;
     PGresult *r = NULL;
-    int code = seq == 0 || seq > POSTGRES_MAX_SEQ ? ERR_NOT_FOUND
-                                                  : get_page(s, key, seq - 1, 1, &r, err);
 
+    if (seq == 0 || seq > POSTGRES_MAX_SEQ)
+        return ERR_NOT_FOUND;
+    page_params(&p, s, key, seq - 1, 1);
+    int code = rows_get(&p, &r, err);
     if (code != 0)
         return code;
     PQclear(store->kept);
@@ -216,19 +265,41 @@ int chunk_from(struct store *s,
     return has ? 0 : ERR_NOT_FOUND;
 }
 
+/* Pages of one job begin with records of one model call, so each asks for the same header.
+ * Forgotten with the connection: after a failover another record may have its number. */
+static bool is_last(const struct postgres_store *s, int64_t key, uint64_t seq)
+{
+    return !s->is_pooled && s->last_record.seq == seq && s->last_record.key == key && seq != 0;
+}
+
+static void remember(struct postgres_store *s, int64_t key, uint64_t seq, struct str text)
+{
+    s->last_record.key = key;
+    buf_clear(&s->last_record.text);
+    buf_str(&s->last_record.text, text);
+    s->last_record.seq = s->last_record.text.error == 0 ? seq : 0;
+}
+
 int postgres_record(struct store *s,
                     int64_t key,
                     uint64_t seq,
                     struct str *ret,
                     struct error *err)
 {
+    struct postgres_store *store = postgres_of(s);
     struct str chunk;
     int64_t last;
-    int code = chunk_from(s, key, seq, &chunk, &last, err);
 
+    if (is_last(store, key, seq)) {
+        *ret = buf_text(&store->last_record.text);
+        return 0;
+    }
+    int code = chunk_from(s, key, seq, &chunk, &last, err);
     if (code == ERR_NOT_FOUND)
         return error_set(err, code, "job %" PRId64 " has no record %" PRIu64, key, seq);
     if (code == 0)
         *ret = chunk_take(&chunk);
+    if (code == 0 && store->role == STORE_READER)
+        remember(store, key, seq, *ret);
     return code;
 }
