@@ -13,15 +13,16 @@
 
 const struct http_route api_routes[] = {
     /* The asynchronous job API */
-    { "GET", ASYNC "/agents", api_aiq_agents, 0, 0, ACCESS_READ },
-    { "POST", ASYNC "/submit", api_aiq_submit, BODY_INPUT, 0, ACCESS_CLIENT },
-    { "GET", ASYNC "/job/{id}", api_aiq_job, 0, 0, ACCESS_READ },
-    { "GET", ASYNC "/job/{id}/stream", api_aiq_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
-    { "GET", ASYNC "/job/{id}/stream/{last}", api_aiq_stream, 0, HTTP_ROUTE_STREAM,
+    { "GET", ASYNC "/agents", api_aiq_agents, 0, HTTP_ROUTE_DETAIL, ACCESS_READ },
+    { "POST", ASYNC "/submit", api_aiq_submit, BODY_INPUT, HTTP_ROUTE_DETAIL, ACCESS_CLIENT },
+    { "GET", ASYNC "/job/{id}", api_aiq_job, 0, HTTP_ROUTE_DETAIL, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/stream", api_aiq_stream, 0, HTTP_ROUTE_DETAIL | HTTP_ROUTE_STREAM,
       ACCESS_READ },
-    { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, 0, ACCESS_CLIENT },
-    { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, 0, ACCESS_READ },
-    { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, 0, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/stream/{last}", api_aiq_stream, 0,
+      HTTP_ROUTE_DETAIL | HTTP_ROUTE_STREAM, ACCESS_READ },
+    { "POST", ASYNC "/job/{id}/cancel", api_aiq_cancel, 0, HTTP_ROUTE_DETAIL, ACCESS_CLIENT },
+    { "GET", ASYNC "/job/{id}/state", api_aiq_state, 0, HTTP_ROUTE_DETAIL, ACCESS_READ },
+    { "GET", ASYNC "/job/{id}/report", api_aiq_report, 0, HTTP_ROUTE_DETAIL, ACCESS_READ },
     /* Jobs, in our own format */
     { "POST", "/v1/jobs", api_submit, BODY_INPUT, HTTP_ROUTE_PROBLEM | HTTP_ROUTE_PIPELINE,
       ACCESS_CLIENT },
@@ -120,7 +121,7 @@ const struct http_route api_routes[] = {
     { "GET", "/assistants/{assistant}/subgraphs", api_assistant_subgraphs, 0, 0, ACCESS_READ },
     { "GET", "/assistants/{assistant}/subgraphs/{namespace}", api_assistant_subgraphs, 0, 0,
       ACCESS_READ },
-    { "GET", "/info", api_info, 0, 0, ACCESS_READ },
+    { "GET", "/info", api_info, 0, 0, ACCESS_PUBLIC },
     { "GET", "/ok", api_ok, 0, 0, ACCESS_PUBLIC },
     /* LangGraph's store */
     { "PUT", "/store/items", api_item_put, BODY_INPUT, 0, ACCESS_ITEMS },

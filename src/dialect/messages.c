@@ -592,21 +592,16 @@ static void on_job_interrupt(const struct record *rec, struct frames *out)
     put_interrupt(rec, STR("values"), MODE_VALUES, out);
 }
 
-static void put_pause(struct str name, uint32_t mode, struct frames *out)
+/* Nothing in mode `values`: a pause asks nothing, and the last state stays the last. */
+static void on_job_paused(const struct record *rec, struct frames *out)
 {
-    struct buf *b = frames_begin(out, name, mode);
+    struct buf *b = frames_begin(out, STR("updates"), MODE_UPDATES);
 
+    (void)rec;
     if (b == NULL)
         return;
     json_format_plain(b, "{'__interrupt__':[]}");
     frames_end(out);
-}
-
-static void on_job_paused(const struct record *rec, struct frames *out)
-{
-    (void)rec; /* a pause asks nothing */
-    put_pause(STR("updates"), MODE_UPDATES, out);
-    put_pause(STR("values"), MODE_VALUES, out);
 }
 
 const struct dialect dialect_messages = {

@@ -31,6 +31,8 @@ typedef void http_handler(struct http_request *req);
 
 enum {
     HTTP_ROUTE_PROBLEM = 1 << 0,  /* errors as RFC 9457 problems instead of {"detail"} */
+    HTTP_ROUTE_DETAIL = 1 << 5,   /* errors as {"detail"} for every client, see
+                                     http_respond_error() */
     HTTP_ROUTE_HEALTH = 1 << 1,   /* answered also when connections are at their limit */
     HTTP_ROUTE_STREAM = 1 << 2,   /* also called then: its handler checks http_is_over() and
                                    * explains the refusal */
@@ -203,8 +205,9 @@ void http_set_header(struct http_request *req, const char *name, struct str valu
 
 /* Answers.  @body is copied unless empty; @type is NULL for none. */
 void http_respond(struct http_request *req, int status, const char *type, struct str body);
-/* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json.  Returns false,
- * for functions that say whether they could read a request. */
+/* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json.  Clients in Node
+ * get the text alone, except on HTTP_ROUTE_DETAIL routes.  Returns false, for functions that
+ * say whether they could read a request. */
 bool http_respond_error(struct http_request *req, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -147,6 +147,14 @@ static void put_detail(struct buf *b, struct str detail)
     buf_lit(b, "}\n");
 }
 
+/* LangGraph's JavaScript server answers errors with the text alone, and clients in Node show
+ * the body; its Python server answers {"detail"}, which clients in Python read. */
+static bool wants_text(const struct http_request *req)
+{
+    return (req->match.flags & HTTP_ROUTE_DETAIL) == 0 &&
+           str_is(http_header(req, "User-Agent"), "node");
+}
+
 void respond_error(struct http_request *req, int status, const char *format, va_list args)
 {
     struct buf *b = &req->loop->text;
@@ -158,14 +166,18 @@ void respond_error(struct http_request *req, int status, const char *format, va_
     struct str detail = str_of(text);
     detail = str_head(detail, utf8_valid(detail));
     buf_clear(b);
+    const char *type = is_problem        ? "application/problem+json"
+                       : wants_text(req) ? "text/plain; charset=utf-8"
+                                         : "application/json";
     if (is_problem)
         put_problem(b, status, detail);
+    else if (wants_text(req))
+        buf_str(b, detail);
     else
         put_detail(b, detail);
     if (b->error != 0)
         buf_clear(b); /* out of memory: only the status is sent */
-    http_respond(req, status, is_problem ? "application/problem+json" : "application/json",
-                 buf_text(b));
+    http_respond(req, status, type, buf_text(b));
 }
 
 bool http_respond_error(struct http_request *req, int status, const char *format, ...)

@@ -62,7 +62,7 @@ static int take(struct journal_request *req, int err, struct assistant_row *row)
         err = ERR_NOT_FOUND;
     if (err == 0 && !row_copy(&req->mem, &assistant_texts, row))
         err = ERR_NOMEM;
-    return err == ERR_NOT_FOUND ? not_found(&req->why, req->assistant.row.id) : err;
+    return err == ERR_NOT_FOUND ? error_set(&req->why, err, "Assistant not found") : err;
 }
 
 static int find(struct journal *j, struct journal_request *req, struct assistant_row *ret)

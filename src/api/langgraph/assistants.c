@@ -79,10 +79,18 @@ bool assistants_read(struct store_query *query,
     return code == 0;
 }
 
+void assistants_put_unknown(struct store_query *query)
+{
+    query->status = 404;
+    buf_clear(&query->out);
+    buf_lit(&query->out, "Assistant not found");
+}
+
 /* --- one assistant: a graph's default at once, others from the store ----------------- */
 
 struct wanted_assistant {
     struct str id;
+    bool is_of_path; /* else of a run that is to be made with it */
     struct assistant_row row;
     void (*then)(struct http_request *req, const struct assistant_row *row);
 };
@@ -92,7 +100,9 @@ static void run_find(struct thread_task *task, struct store *store)
     struct store_query *query = store_query_of(task);
     struct wanted_assistant *w = query->data;
 
-    (void)assistants_read(query, store, w->id, &w->row); /* if not, its status says why */
+    if (assistants_read(query, store, w->id, &w->row) || query->status != 404 || !w->is_of_path)
+        return;
+    assistants_put_unknown(query);
 }
 
 static bool answer_find(struct store_query *query)
@@ -127,6 +137,7 @@ void langgraph_with_assistant(struct http_request *req,
         (void)api_no_memory(req);
         return;
     }
+    w->is_of_path = !str_absent(http_param(req, "assistant"));
     w->then = then;
     query->answer = answer_find;
     store_query_post(query);

@@ -23,6 +23,8 @@ bool assistants_read(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret);
+/* Answers 404 in the words of LangGraph's server. */
+void assistants_put_unknown(struct store_query *query);
 /* Was the path's assistant created by a client?  A graph's default cannot be changed: answers
  * 409. */
 bool assistants_may_change(struct http_request *req);

@@ -71,8 +71,11 @@ static void find_threads(struct thread_task *task, struct store *store)
     struct error why = { 0 };
     struct assistant_row row;
 
-    if (!assistants_read(query, store, f->assistant, &row))
+    if (!assistants_read(query, store, f->assistant, &row)) {
+        if (query->status == 404)
+            assistants_put_unknown(query);
         return;
+    }
     json_reader_init(&f->reader, SIZE_MAX / 64, 256);
     int code = store_threads(store, THREADS_BY_CREATED, true,
                              job_scope_owner(store_query_job_scope(query)), on_thread, f, &why);

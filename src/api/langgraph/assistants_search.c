@@ -37,6 +37,7 @@ struct assistant_search {
     size_t n_hits, cap;
     size_t n, n_seen;
     bool no_memory;
+    bool is_known; /* the assistant whose versions are listed exists */
 };
 
 static bool fits(struct assistant_search *s, const struct assistant_row *row)
@@ -76,6 +77,7 @@ static bool keep(struct assistant_search *s, const struct assistant_row *row)
 
 static void add(struct assistant_search *s, const struct assistant_row *row)
 {
+    s->is_known = true;
     if (!fits(s, row))
         return;
     size_t at = s->n++;
@@ -172,6 +174,8 @@ static void run_search(struct thread_task *task, struct store *store)
         code = error_set(&why, ERR_NOMEM, "out of memory");
     if (code != 0)
         store_query_broke(query, &why);
+    else if (!str_absent(s->id) && !s->is_known)
+        assistants_put_unknown(query);
     else if (s->counts)
         buf_u64(&query->out, s->n);
     else

@@ -193,7 +193,7 @@ static void answer_wait(struct journal_call *call)
         return;
     langgraph_set_location(call->req, thread_of(call), call->journal.row->id,
                            call->journal.submit.is_temporary ? NULL : "join");
-    langgraph_wait(call->req, permit_of(call), call->journal.row->id, call->cancels, false);
+    langgraph_wait(call->req, permit_of(call), call->journal.row->id, call->cancels);
 }
 
 static void submit(struct http_request *req,

@@ -43,7 +43,7 @@ static bool answer_join(struct store_query *query)
         langgraph_set_location(req, j->what.thread, run, "stream");
         langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels);
     } else {
-        langgraph_wait(req, permit, run, j->cancels, false);
+        langgraph_wait(req, permit, run, j->cancels);
     }
     return false;
 }

@@ -119,13 +119,11 @@ void langgraph_stream(struct http_request *req,
                       uint32_t modes,
                       bool subgraphs,
                       bool cancels);
-/* Answers with the run's result when it has ended, and sends newlines until then; with
- * @quietly, sends nothing until then and answers 204. */
+/* Answers with the run's result when it has ended, and sends newlines until then. */
 void langgraph_wait(struct http_request *req,
                     struct permit *permit,
                     struct str run,
-                    bool cancels,
-                    bool quietly);
+                    bool cancels);
 /* The run's only reader has disconnected: cancels the run, unless the server is shutting
  * down. */
 void langgraph_abandon(struct app *app, struct str run);

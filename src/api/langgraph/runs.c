@@ -1,6 +1,7 @@
 /* Reads, lists, cancels and deletes existing runs. */
 #include "api/langgraph/langgraph.h"
 
+#include "api/admit.h"
 #include "api/jobs/jobs.h"
 #include "base/error.h"
 
@@ -98,15 +99,28 @@ void api_runs(struct http_request *req)
 
 /* --- cancel and delete ----------------------------------------------------------------- */
 
-/* Cancelling a run that has ended is not an error. */
+/* With `wait`, the answer is the run's result, as that of a join. */
 static void answer_cancelled(struct journal_call *call)
 {
-    if (call->journal.code != ERR_CLOSED && journal_call_refused(call))
-        return;
-    if (call->journal.code == 0 && langgraph_flag(call->req, "wait"))
-        langgraph_wait(call->req, NULL, call->journal.row->id, false, true);
+    struct http_request *req = call->req;
+    struct permit *permit;
+
+    if (call->journal.code == ERR_NOT_FOUND)
+        http_respond_error(req, 404, "Run not found");
+    else if (call->journal.code == ERR_CLOSED)
+        http_respond_error(req, 404, "No matching runs to cancel: the run has ended");
+    else if (!journal_call_refused(call) && !langgraph_flag(req, "wait"))
+        http_respond(req, 202, NULL, STR_NONE);
+    else if (call->journal.code == 0 && api_take_permit(req, &permit))
+        langgraph_wait(req, permit, call->journal.row->id, false);
+}
+
+static void answer_deleted(struct journal_call *call)
+{
+    if (call->journal.code == ERR_NOT_FOUND)
+        http_respond_error(call->req, 404, "Run not found");
     else
-        http_respond(call->req, langgraph_flag(call->req, "wait") ? 204 : 202, NULL, STR_NONE);
+        journal_call_answer_empty(call);
 }
 
 static void post(struct http_request *req,
@@ -130,7 +144,7 @@ static void post(struct http_request *req,
 
 void api_run_delete(struct http_request *req)
 {
-    post(req, JOURNAL_DELETE, journal_call_answer_empty);
+    post(req, JOURNAL_DELETE, answer_deleted);
 }
 
 void api_run_cancel(struct http_request *req)

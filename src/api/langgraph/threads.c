@@ -132,9 +132,18 @@ void api_thread_delete(struct http_request *req)
     post(req, JOURNAL_THREAD_DELETE, journal_call_answer_empty);
 }
 
+/* An unknown thread is a conflict, as for LangGraph's servers. */
+static void answer_copy(struct journal_call *call)
+{
+    if (call->journal.code == ERR_NOT_FOUND)
+        http_respond_error(call->req, 409, "%s", call->journal.why.text);
+    else
+        answer_thread(call);
+}
+
 void api_thread_copy(struct http_request *req)
 {
-    post(req, JOURNAL_THREAD_COPY, answer_thread);
+    post(req, JOURNAL_THREAD_COPY, answer_copy);
 }
 
 static void run_thread(struct thread_task *task, struct store *store)

@@ -5,7 +5,7 @@
  *        └──not yet──▶ head ──a newline every few seconds──▶ … ──final──▶ result, end
  *
  * A waiter is a hub reader that takes no bytes: whenever the hub wakes it, it reads the run
- * from the store.  A quiet wait sends no head before the end. */
+ * from the store. */
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
@@ -26,7 +26,7 @@ struct run_wait {
     struct reader reader;
     struct app_loop *loop;
     struct token *token;       /* ref */
-    struct permit *permit;     /* owned; NULL: a quiet wait */
+    struct permit *permit;     /* owned */
     struct http_request *req;  /* until the head is sent; NULL: disconnected, or sent */
     struct http_stream *http;  /* after the head is sent; NULL: disconnected */
     struct store_query *query; /* under way */
@@ -35,44 +35,93 @@ struct run_wait {
     struct buf result; /* to be sent after `out` */
     bool sending;      /* `out` is being sent */
     bool again;        /* woken while a query was under way */
-    bool cancels, quiet;
+    bool cancels;
     bool ended;   /* the result is known */
     bool closing; /* the timer is being closed, and the waiter with it */
 };
 
 /* --- the result ---------------------------------------------------------------------- */
 
+struct asked {
+    struct buf *out;
+    size_t n;
+};
+
 static int put_question(void *arg, const struct question_row *row)
 {
-    struct buf *b = arg;
+    struct asked *a = arg;
 
-    json_format(json_next(b), "{'id':%s,'value':%j}", row->id, row->value);
+    if (a->n++ == 0)
+        json_add_array(a->out, "__interrupt__");
+    json_format(json_next(a->out), "{'id':%s,'value':%j}", row->id, row->value);
     return 0;
 }
 
-static int put_questions(struct store *store, int64_t job, struct buf *out, struct error *err)
+/* The members of the state, without questions, which some graphs put into it. */
+static void put_members(struct buf *out, const yyjson_val *values)
 {
-    json_begin_list(out, "__interrupt__");
-    int code = store_questions(store, job, put_question, out, err);
-    json_end_list(out);
+    json_each_member(key, value, values) {
+        if (str_is(json_text(key), "__interrupt__"))
+            continue;
+        json_put_key(out, json_text(key));
+        json_put_value(out, value);
+    }
+}
+
+/* The last state that the graph reported; null when there is none, or it cannot be read. */
+static int read_values(struct store *store,
+                       const struct job_row *row,
+                       struct json_reader *reader,
+                       struct str *ret)
+{
+    struct record rec = { 0 };
+    struct str stored;
+    int code = row->values_seq != 0
+                   ? store_record(store, row->key, (uint64_t)row->values_seq, &stored, NULL)
+                   : ERR_NOT_FOUND;
+
+    if (code == 0)
+        code = record_decode(reader, stored, &rec, NULL);
+    *ret = code != 0 ? STR_NONE : rec.kind == REC_STATE_VALUES ? rec.data : rec.output;
+    return code == ERR_NOMEM ? code : 0;
+}
+
+static int put_values(struct store *store, const struct job_row *row, struct buf *out)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct str values;
+    int code = read_values(store, row, &reader, &values);
+
+    json_put_raw_or_null(out, values);
     return code;
 }
 
-/* The last state that the graph reported; null when there is none. */
-static int put_values(struct store *store, int64_t key, int64_t seq, struct buf *out)
+/* The state at which the run stopped, and in it the questions that it asks.  A breakpoint
+ * (`interrupt_before`, `interrupt_after`) asks none. */
+static int put_stopped(struct store *store,
+                       const struct job_row *row,
+                       struct buf *out,
+                       struct error *err)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
-    struct record rec = { 0 };
-    struct str stored;
-    int code =
-        seq != 0 ? store_record(store, key, (uint64_t)seq, &stored, NULL) : ERR_NOT_FOUND;
+    struct json_reader state LOCAL_READER(SIZE_MAX / 64, 256);
+    struct asked asked = { .out = out };
+    struct json values = { 0 };
+    struct str text;
+    int64_t key = row->key; /* the next call invalidates the row */
+    int code = read_values(store, row, &reader, &text);
 
-    if (code == 0)
-        code = record_decode(&reader, stored, &rec, NULL);
-    json_put_raw_or_null(out, code != 0                      ? STR_NONE
-                              : rec.kind == REC_STATE_VALUES ? rec.data
-                                                             : rec.output);
-    return code == ERR_NOMEM ? code : 0;
+    if (code != 0)
+        return code;
+    if (str_absent(text) || json_read(&state, text, &values, NULL) != 0)
+        values.root = NULL;
+    json_begin(out);
+    put_members(out, values.root);
+    code = store_questions(store, key, put_question, &asked, err);
+    if (asked.n > 0)
+        json_end_array(out);
+    json_end(out);
+    return code;
 }
 
 static void put_failure(struct buf *out, const struct job_row *row)
@@ -101,9 +150,9 @@ static void run_result(struct thread_task *task, struct store *store)
     else if (code == 0 && state == JOB_FAILED)
         put_failure(&query->out, &row);
     else if (code == 0 && str_is(row.outcome, "interrupted"))
-        code = put_questions(store, row.key, &query->out, &err);
+        code = put_stopped(store, &row, &query->out, &err);
     else if (code == 0)
-        code = put_values(store, row.key, row.values_seq, &query->out);
+        code = put_values(store, &row, &query->out);
     if (code != 0 && code != ERR_NOT_FOUND) {
         buf_clear(&query->out);
         put_failure(&query->out, &(struct job_row){ .error = STR("the store cannot be read") });
@@ -227,10 +276,7 @@ static void answer_at_once(struct run_wait *w, struct store_query *query)
 
     http_on_gone(req, NULL, NULL);
     w->req = NULL;
-    if (w->quiet)
-        http_respond(req, 204, NULL, STR_NONE);
-    else
-        api_json(req, 200, &query->out);
+    api_json(req, 200, &query->out);
 }
 
 /* --- reading the run ---------------------------------------------------------------- */
@@ -250,7 +296,7 @@ static void on_queried(struct loop_call *call)
             http_stream_cut(w->http, "out of memory");
         else
             send_result(w);
-    } else if (w->req != NULL && !w->quiet) {
+    } else if (w->req != NULL) {
         send_head(w);
     }
     store_query_free(query);
@@ -288,8 +334,7 @@ static void on_wake(struct reader *reader)
 void langgraph_wait(struct http_request *req,
                     struct permit *permit,
                     struct str run,
-                    bool cancels,
-                    bool quietly)
+                    bool cancels)
 {
     struct run_wait *w = calloc(1, sizeof(*w));
     struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
@@ -306,7 +351,6 @@ void langgraph_wait(struct http_request *req,
     w->token = token_ref(api_token(req));
     w->req = req;
     w->cancels = cancels;
-    w->quiet = quietly;
     w->reader.wake = on_wake;
     buf_init(&w->out, SIZE_MAX / 4);
     buf_init(&w->result, SIZE_MAX / 4);

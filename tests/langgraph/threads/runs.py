@@ -78,10 +78,34 @@ def mistakes_are_answered_with_4xx():
 
 
 @case
+def clients_in_node_get_the_text_of_an_error_alone():
+    none = "00000000-0000-7000-8000-000000000000"
+    with serve() as s:
+        for agent, body, kind in (("node", f"Thread with ID {none} not found", "text/plain; charset=utf-8"),
+                                  ("python-httpx/1", f'{{"detail":"Thread with ID {none} not found"}}\n', "application/json")):
+            a = s.get(f"/threads/{none}", headers={"User-Agent": agent})
+            equal((a.status, a.body, a.headers["content-type"]), (404, body.encode(), kind))
+        for path in "/v1/jobs/none", "/v1/jobs/async/job/none":
+            check("detail" in s.get(path, headers={"User-Agent": "node"}).json, path)
+
+
+@case
 def a_thread_may_come_with_its_run():
     with serve() as s:
         create(s, "my-thread", if_not_exists="create")
         equal(thread(s, "my-thread")["status"], "busy")
+
+
+@case
+def a_breakpoint_gives_the_state_before_it():
+    pause = [[[], "values", {"a": 1}], [[], "values", {"a": 2}], [[], "updates", {"__interrupt__": []}]]
+    with serve() as s, Player(s, until_question=pause):
+        t = new_thread(s)
+        run = {"assistant_id": "agent", "input": INPUT, "interrupt_before": ["b"]}
+        equal(read_wait(s, f"/threads/{t}/runs/wait", run), {"a": 2})
+        with stream(s, f"/threads/{t}/runs/stream", **run, stream_mode=["values", "updates"]) as st:
+            frames = [(f.event, f.json) for f in st.rest().frames]
+        equal(frames[1:], [("values", {"a": 1}), ("values", {"a": 2}), ("updates", {"__interrupt__": []})])
 
 
 @case
@@ -90,6 +114,7 @@ def waiting_gives_the_last_values_or_the_question():
         t = new_thread(s)
         a, = at_once(lambda: read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "input": INPUT}))
         equal([q["value"] for q in a["__interrupt__"]], [QUESTION])
+        equal({k: v for k, v in a.items() if k != "__interrupt__"}, VALUES[-1])
         a = read_wait(s, f"/threads/{t}/runs/wait", {"assistant_id": "agent", "command": {"resume": "yes"}})
         equal(a, LAST_VALUES)
         runs = s.get(f"/threads/{t}/runs").json
@@ -346,12 +371,18 @@ def cancel_at_once_or_when_it_has_stopped():
         equal(done, [])
         equal(lease.finish("success"), "cancelled")
         waiter.join(WAIT)
-        equal(done, [204])
+        equal(done, [200])
         equal(run_of(s, t, run)["status"], "interrupted")
         equal(thread(s, t)["status"], "interrupted")
-        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0").status, 202, "what has stopped needs no stopping")
+        equal(s.post(f"/threads/{t}/runs/{run}/cancel?wait=0").status, 202, "to cancel twice is no mistake")
+        over = create(s, t)["run_id"]
+        Worker(s, "agent").lease().finish("success")
+        for wait in "01":
+            a = s.post(f"/threads/{t}/runs/{over}/cancel?wait={wait}")
+            equal((a.status, a.detail), (404, "No matching runs to cancel: the run has ended"))
         equal(s.post(f"/threads/{t}/runs/{run}/cancel?action=explode").status, 422)
-        equal(s.post(f"/threads/{t}/runs/nothing/cancel").status, 404)
+        for a in s.post(f"/threads/{t}/runs/nothing/cancel"), s.request("DELETE", f"/threads/{t}/runs/nothing"):
+            equal((a.status, a.detail), (404, "Run not found"))
         equal(s.get(f"/threads/{t}/runs/{run}/join").json, None)
 
 

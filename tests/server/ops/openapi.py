@@ -326,7 +326,10 @@ def threads(s):
     first = s.get(f"/threads/{t}/runs").json[0]["run_id"]
     for path in ("", "/join"):
         equal(s.get(f"/threads/{t}/runs/{first}{path}").status, 200, path)
-    equal(s.post(f"/threads/{t}/runs/{first}/cancel").status, 202)
+    equal(s.post(f"/threads/{t}/runs/{first}/cancel").status, 404)
+    open_one = s.post(f"/threads/{t}/runs", {"assistant_id": "pull", "input": 1}).json["run_id"]
+    for wait in "01":
+        equal(s.post(f"/threads/{t}/runs/{open_one}/cancel?wait={wait}").status, (202, 200)[int(wait)])
     equal(s.request("DELETE", f"/threads/{t}/runs/{first}").status, 204)
     equal(s.post("/runs/batch", [{"assistant_id": "pull"}]).status, 200)
     equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
