@@ -167,6 +167,42 @@ static void put_tasks(struct state_reading *r,
     json_end_array(b);
 }
 
+/* The checkpoints of a copied thread name the thread that they were made in: say this one. */
+static void put_metadata(struct buf *b,
+                         const yyjson_val *metadata,
+                         const struct checkpoint_row *of)
+{
+    json_key(b, "metadata");
+    if (json_is_null(metadata)) {
+        buf_str(b, of->metadata);
+        return;
+    }
+    json_begin(b);
+    json_each_member(key, value, metadata) {
+        json_put_key(b, json_text(key));
+        if (str_is(json_text(key), "thread_id"))
+            json_put_str(b, of->thread);
+        else
+            json_put_value(b, value);
+    }
+    json_end(b);
+}
+
+/* The questions of the state: as it lists them, or those of its tasks. */
+static void put_interrupts(struct buf *b, const yyjson_val *state)
+{
+    yyjson_val *own = json_at(state, "interrupts");
+
+    json_add_array(b, "interrupts");
+    json_each(question, own)
+        json_put_value(json_next(b), question);
+    if (json_is_null(own))
+        json_each(task, json_at(state, "tasks"))
+            json_each(question, json_at(task, "interrupts"))
+                json_put_value(json_next(b), question);
+    json_end_array(b);
+}
+
 static void put_state(struct state_reading *r, const struct snapshot *s, size_t n_graphs)
 {
     const struct checkpoint_row *of = &s->of;
@@ -184,10 +220,11 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     put_member(b, j.root, "values", STR("{}"));
     put_member(b, j.root, "next", STR("[]"));
     put_tasks(r, json_at(j.root, "tasks"), s, n_graphs);
-    put_member(b, j.root, "metadata", of->metadata);
+    put_metadata(b, json_at(j.root, "metadata"), of);
     put_member(b, j.root, "created_at", STR("null"));
-    if (json_at(j.root, "interrupts") != NULL)
-        put_member(b, j.root, "interrupts", STR("[]"));
+    put_interrupts(b, j.root);
+    json_add_text(b, "checkpoint_id", of->id);
+    json_add_text(b, "parent_checkpoint_id", of->parent);
     json_end(b);
 }
 
@@ -196,7 +233,8 @@ static void put_nothing(struct buf *b, struct str values)
 {
     json_format(b,
                 "{'values':%j,'next':[],'tasks':[],'metadata':{},'created_at':null,"
-                "'checkpoint':null,'parent_checkpoint':null}",
+                "'checkpoint':null,'parent_checkpoint':null,'interrupts':[],"
+                "'checkpoint_id':null,'parent_checkpoint_id':null}",
                 str_absent(values) ? STR("{}") : values);
 }
 

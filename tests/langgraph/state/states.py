@@ -10,7 +10,8 @@ from checkpoints import Saver, ok  # noqa: E402
 from gateway import PULL, Server, Worker, at_once, until  # noqa: E402
 from harness import case, check, contains, equal  # noqa: E402
 
-EMPTY = {"values": {}, "next": [], "tasks": [], "metadata": {}, "created_at": None, "checkpoint": None, "parent_checkpoint": None}
+EMPTY = {"values": {}, "next": [], "tasks": [], "metadata": {}, "created_at": None, "checkpoint": None, "parent_checkpoint": None,
+         "interrupts": [], "checkpoint_id": None, "parent_checkpoint_id": None}
 
 
 def thread(s, **more):
@@ -67,12 +68,13 @@ def the_state_is_what_the_worker_has_said():
         ok(saver.put("1", metadata={"source": "input", "step": -1}), saver.state("1", values={"n": 0}, next=["__start__"]),
            saver.put("2", parent="1", metadata={"source": "loop", "step": 0, "run_id": "r"}),
            saver.state("2", values={"n": 1.0, "t": "ä"}, next=["review"], tasks=[task], created_at="2026-11-15T01:03:43.509Z",
-                       metadata={"source": "loop", "step": 0, "run_id": "r"}))
+                       metadata={"source": "loop", "step": 0, "run_id": "r", "thread_id": t}))
         lease.finish()
         place = {"thread_id": t, "checkpoint_ns": "", "checkpoint_map": None}
         want = {"values": {"n": 1.0, "t": "ä"}, "next": ["review"], "tasks": [task], "created_at": "2026-11-15T01:03:43.509Z",
-                "metadata": {"source": "loop", "step": 0, "run_id": "r"}, "checkpoint": {**place, "checkpoint_id": "2"},
-                "parent_checkpoint": {**place, "checkpoint_id": "1"}}
+                "metadata": {"source": "loop", "step": 0, "run_id": "r", "thread_id": t}, "checkpoint": {**place, "checkpoint_id": "2"},
+                "parent_checkpoint": {**place, "checkpoint_id": "1"}, "interrupts": task["interrupts"],
+                "checkpoint_id": "2", "parent_checkpoint_id": "1"}
         equal(state(s, t), want)
         first = state(s, t, "/1")
         equal((first["values"], first["next"], first["metadata"], first["parent_checkpoint"]),
@@ -83,9 +85,9 @@ def the_state_is_what_the_worker_has_said():
         equal((state(s, t), history(s, t, limit=1)), (want, [want]))
         ok_copy = s.post(f"/threads/{t}/copy")
         equal(ok_copy.status, 200, repr(ok_copy))
-        copy = state(s, ok_copy.json["thread_id"])
-        equal((copy["values"], copy["checkpoint"]["thread_id"], copy["parent_checkpoint"]["thread_id"]),
-              (want["values"], ok_copy.json["thread_id"], ok_copy.json["thread_id"]))
+        copy = ok_copy.json["thread_id"]
+        as_copied = {**want, **{k: {**want[k], "thread_id": copy} for k in ("metadata", "checkpoint", "parent_checkpoint")}}
+        equal((state(s, copy), history(s, copy, limit=1)), (as_copied, [as_copied]))
         equal(s.request("DELETE", f"/threads/{t}").status, 204)
         equal(saver.list(), [], "its checkpoints go with it")
         equal(len(history(s, ok_copy.json["thread_id"])), 2)
