@@ -51,9 +51,10 @@ struct variant {
     bool aiq_compat;  /* aiq: lower-case statuses, as its 2.x page compares them */
     bool stored;      /* raw: the stored form, without the header inlined */
     bool reconnected; /* aiq: the terminal status is the first one of a reader who came back */
+    uint64_t run;     /* thread events: the number of the run in its thread, for their ids */
 };
 
-enum { FRAMES_MAX = 8 }; /* of one record */
+enum { FRAMES_MAX = 31 }; /* of one record; fits into the ids of dialect/thread_events.h */
 
 struct frame {
     size_t name_from, name_n; /* in names */

@@ -21,6 +21,7 @@ struct change {
     struct str job;
     struct str agent, owner; /* may be absent */
     int64_t key;             /* of the job; 0: unknown */
+    int64_t thread;          /* the key of its thread; 0: none, or told by another process */
     uint64_t last_seq;       /* of its records */
     enum job_state state;
     bool state_changed;
@@ -37,6 +38,7 @@ static inline struct change change_of(const struct publication *p)
                             .agent = p->agent,
                             .owner = p->owner,
                             .key = p->key,
+                            .thread = p->thread,
                             .last_seq = p->last_seq,
                             .state = p->state,
                             .state_changed = p->state_changed,

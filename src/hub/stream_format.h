@@ -21,7 +21,7 @@ struct stream_format {
 };
 
 /* A format as numbers, to compare formats. */
-enum { STREAM_FORMAT_PARTS = 4 };
+enum { STREAM_FORMAT_PARTS = 5 };
 static inline void stream_format_parts(const struct stream_format *w,
                                        uint64_t parts[STREAM_FORMAT_PARTS])
 {
@@ -32,6 +32,7 @@ static inline void stream_format_parts(const struct stream_format *w,
                (uint64_t)w->variant.subgraphs << 2 | (uint64_t)w->variant.aiq_compat << 3 |
                (uint64_t)w->variant.stored << 4 | (uint64_t)w->with_job << 5 |
                (uint64_t)w->variant.reconnected << 6;
+    parts[4] = w->variant.run;
 }
 
 static inline bool stream_format_eq(const struct stream_format *a,

@@ -236,6 +236,7 @@ static struct publication news_of(const struct journal *j, const struct active_j
                                  .agent = job->row.agent,
                                  .owner = job->row.owner,
                                  .key = job->row.key,
+                                 .thread = job->row.thread,
                                  .shard = j->opt.shard,
                                  .state = job->state,
                                  .state_changed = job->state_news,

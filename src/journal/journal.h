@@ -45,6 +45,7 @@ struct publication {
     struct str job;
     struct str agent, owner; /* absent for a final job that was deleted */
     int64_t key;
+    int64_t thread; /* the key of its thread; 0: none */
     int64_t shard;
     enum job_state state;
     bool state_changed;

@@ -33,6 +33,7 @@ static void on_tick(uv_timer_t *timer)
     if (now - l->rechecked >= RECHECK_MS) {
         l->rechecked = now;
         hub_recheck(l->hub, l->pool);
+        thread_waits_tick(&l->thread_waits);
     }
 }
 
@@ -52,6 +53,7 @@ int streams_new(struct http_loop *loop,
         .http = loop, .hub = hub, .pool = pool, .box = box, .traffic = traffic, .opt = *options
     };
     l->seed = (unsigned)clock_wall_ms();
+    thread_waits_init(&l->thread_waits);
     wheel_init(&l->wheel, (uint64_t)streams_now());
     (void)uv_timer_init(http_loop_uv(loop), &l->timer); /* cannot fail */
     l->timer.data = l;

@@ -9,6 +9,7 @@
 #include "http/wheel.h"
 #include "hub/hub.h"
 #include "hub/thread_pool.h"
+#include "transport/thread_wait.h"
 #include "transport/ws_in.h"
 
 struct poll;
@@ -55,7 +56,8 @@ struct streams {
     uv_timer_t timer;
     struct wheel wheel; /* every stream that has begun */
     struct poll *polls; /* list of waiting polls */
-    struct buf sink;    /* discards what is written: see stream_small */
+    struct thread_waits thread_waits;
+    struct buf sink; /* discards what is written: see stream_small */
     unsigned seed;
     int64_t rechecked; /* time of the last hub_recheck */
     bool draining;

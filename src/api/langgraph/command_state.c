@@ -1,0 +1,73 @@
+/* Commands that read a thread's checkpoints. */
+#include "api/langgraph/commands.h"
+
+#include "base/error.h"
+#include "base/json_format.h"
+#include "store/checkpoints.h"
+
+/* The namespace of @params as checkpoints name it: segments with bars between. */
+static bool read_namespace(struct arena *mem, const yyjson_val *params, struct str *ret)
+{
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
+
+    json_each(segment, json_at(params, "namespace")) {
+        if (b.n > 0)
+            buf_char(&b, '|');
+        buf_str(&b, json_text(segment));
+    }
+    *ret = STR("");
+    return b.n == 0 || (b.error == 0 && arena_copy(mem, buf_text(&b), ret));
+}
+
+static bool is_asked(const yyjson_val *keys, struct str key)
+{
+    json_each(one, keys)
+        if (str_eq(json_text(one), key))
+            return true;
+    return !yyjson_is_arr((yyjson_val *)(uintptr_t)keys);
+}
+
+struct state_result {
+    struct buf *out;
+    const yyjson_val *keys; /* of the values; NULL: all */
+    bool is_found;
+};
+
+static int put_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct state_result *r = arg;
+    struct json json;
+
+    r->is_found = true;
+    json_begin(r->out);
+    json_key(r->out, "values");
+    json_begin(r->out);
+    if (json_read(&reader, state, &json, NULL) == 0) {
+        json_each_member(key, value, json_at(json.root, "values")) {
+            if (!is_asked(r->keys, json_text(key)))
+                continue;
+            json_put_key(r->out, json_text(key));
+            json_put_value(r->out, value);
+        }
+    }
+    json_end(r->out);
+    json_format(r->out, ",'checkpoint':{'id':%s,'ns':%s}}", of->id, of->ns);
+    return 1;
+}
+
+void thread_command_state_get(struct store_query *query,
+                              struct store *store,
+                              const struct thread_command *c,
+                              struct str thread)
+{
+    struct checkpoint_filter filter = { .thread = thread };
+    struct state_result result = { .out = &query->out, .keys = json_at(c->params, "keys") };
+    struct error err = { 0 };
+
+    if (!read_namespace(&query->mem, c->params, &filter.ns) ||
+        store_states(store, &filter, put_state, &result, &err) != 0)
+        store_query_broke(query, &err);
+    else if (!result.is_found)
+        json_format_plain(&query->out, "{'values':{}}");
+}

@@ -1,0 +1,277 @@
+/* Thread events of the channel `messages`: a message as content blocks.
+ *
+ *     message-start
+ *     content-block-start, -delta …     for each block
+ *     content-block-finish              with the whole block
+ *     message-finish                    why it stopped, and the usage
+ *
+ * A block is told apart by its index and its type, as clients do: the text and the reasoning
+ * are at index 0, tool calls behind them.  A piece of a tool call's arguments is sent as a
+ * piece
+ * (`content`), which clients append; the whole arguments with each piece would grow with the
+ * square of their length. */
+#include "base/json.h"
+#include "dialect/render.h"
+#include "dialect/thread_render.h"
+
+enum { MAX_DEPTH = 64 };
+
+/* Starts `"data":{"event":NAME`. */
+static struct buf *begin(const struct record *rec, struct str event, struct frames *out)
+{
+    struct buf *b = thread_begin(rec, STR("messages"), record_info(rec)->ns, out);
+
+    if (b == NULL)
+        return NULL;
+    buf_lit(b, "," JSON_KEY("data") "{" JSON_KEY("event") "\"");
+    buf_str(b, event);
+    buf_char(b, '"');
+    return b;
+}
+
+static void end(const struct record *rec, struct frames *out)
+{
+    struct str run = record_info(rec)->run;
+
+    if (!str_absent(run))
+        json_add_str(&out->body, "run_id", run);
+    json_end(&out->body);
+    thread_end(out);
+}
+
+static void put_start(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(rec, STR("message-start"), out);
+
+    if (b == NULL)
+        return;
+    json_add_str(b, "id", render_some(rec->message));
+    json_add_lit(b, "role", "ai");
+    end(rec, out);
+}
+
+/* --- text and reasoning ------------------------------------------------------------------- */
+
+static void put_text_start(const struct record *rec, bool is_reasoning, struct frames *out)
+{
+    struct buf *b = begin(rec, STR("content-block-start"), out);
+
+    if (b == NULL)
+        return;
+    json_add_const(b, "index", "0");
+    json_key(b, "content");
+    if (is_reasoning)
+        buf_lit(b, "{" JSON_LIT("type", "reasoning") "," JSON_LIT("reasoning", "") "}");
+    else
+        buf_lit(b, "{" JSON_LIT("type", "text") "," JSON_LIT("text", "") "}");
+    end(rec, out);
+}
+
+static void put_text_delta(const struct record *rec,
+                           struct str text,
+                           bool is_reasoning,
+                           struct frames *out)
+{
+    struct buf *b = begin(rec, STR("content-block-delta"), out);
+
+    if (b == NULL)
+        return;
+    if (is_reasoning)
+        buf_lit(b, "," JSON_CONST("index", "0") "," JSON_KEY("delta") "{" JSON_LIT(
+                       "type", "reasoning-delta") "," JSON_KEY("reasoning"));
+    else
+        buf_lit(b, "," JSON_CONST("index", "0") "," JSON_KEY("delta") "{" JSON_LIT(
+                       "type", "text-delta") "," JSON_KEY("text"));
+    json_put_str(b, text);
+    json_end(b);
+    end(rec, out);
+}
+
+static void put_text_finish(const struct record *rec,
+                            struct str text,
+                            bool is_reasoning,
+                            struct frames *out)
+{
+    struct buf *b = begin(rec, STR("content-block-finish"), out);
+
+    if (b == NULL)
+        return;
+    json_add_const(b, "index", "0");
+    json_key(b, "content");
+    json_begin(b);
+    if (is_reasoning) {
+        json_add_lit(b, "type", "reasoning");
+        json_add_str(b, "reasoning", text);
+    } else {
+        json_add_lit(b, "type", "text");
+        json_add_str(b, "text", text);
+    }
+    json_end(b);
+    end(rec, out);
+}
+
+/* --- tool calls --------------------------------------------------------------------------- */
+
+static int64_t index_of(const yyjson_val *call, int64_t otherwise)
+{
+    return json_int(json_at(call, "index"), otherwise) + 1; /* behind the text */
+}
+
+/* The first piece of a call has its id and name. */
+static void put_call_piece(const struct record *rec,
+                           const yyjson_val *call,
+                           int64_t index,
+                           struct frames *out)
+{
+    struct str id = json_text(json_at(call, "id")), name = json_text(json_at(call, "name"));
+    bool is_first = !str_empty(id) || !str_empty(name);
+    struct buf *b =
+        begin(rec, is_first ? STR("content-block-start") : STR("content-block-delta"), out);
+
+    if (b == NULL)
+        return;
+    json_add_int(b, "index", index);
+    json_key(b, "content");
+    json_begin(b);
+    json_add_lit(b, "type", "tool_call_chunk");
+    if (!str_empty(id))
+        json_add_str(b, "id", id);
+    if (!str_empty(name))
+        json_add_str(b, "name", name);
+    json_add_str(b, "args", render_some(json_text(json_at(call, "args"))));
+    json_add_int(b, "index", index);
+    json_end(b);
+    end(rec, out);
+}
+
+static void put_call_finish(const struct record *rec,
+                            const yyjson_val *call,
+                            int64_t index,
+                            struct frames *out)
+{
+    struct buf *b = begin(rec, STR("content-block-finish"), out);
+
+    if (b == NULL)
+        return;
+    json_add_int(b, "index", index);
+    json_key(b, "content");
+    json_begin(b);
+    json_add_lit(b, "type", "tool_call");
+    json_add_str(b, "id", render_some(json_text(json_at(call, "id"))));
+    json_add_str(b, "name", render_some(json_text(json_at(call, "name"))));
+    json_key(b, "args");
+    json_put_value(b, json_at(call, "args"));
+    json_end(b);
+    end(rec, out);
+}
+
+typedef void (*call_fn)(const struct record *rec,
+                        const yyjson_val *call,
+                        int64_t index,
+                        struct frames *out);
+
+static void each_call(const struct record *rec, call_fn put, struct frames *out)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct json list;
+    int64_t i = 0;
+
+    if (str_empty(rec->calls) || json_read(&reader, rec->calls, &list, NULL) != 0)
+        return;
+    json_each(call, list.root) {
+        put(rec, call, index_of(call, i), out);
+        i++;
+    }
+}
+
+/* --- records ------------------------------------------------------------------------------ */
+
+void thread_on_delta(const struct record *rec, struct frames *out)
+{
+    if (rec->mirror)
+        return;
+    if (rec->first)
+        put_start(rec, out);
+    if (!str_empty(rec->reasoning)) {
+        if (rec->first)
+            put_text_start(rec, true, out);
+        put_text_delta(rec, rec->reasoning, true, out);
+    }
+    if (!str_empty(rec->text)) {
+        if (rec->first)
+            put_text_start(rec, false, out);
+        put_text_delta(rec, rec->text, false, out);
+    }
+    each_call(rec, put_call_piece, out);
+}
+
+static void put_message_finish(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(rec, STR("message-finish"), out);
+
+    if (b == NULL)
+        return;
+    json_add_str(b, "reason", str_empty(rec->title) ? STR("stop") : rec->title);
+    if (!str_absent(rec->usage))
+        json_add_raw(b, "usage", rec->usage);
+    end(rec, out);
+}
+
+static void put_error(const struct record *rec, struct frames *out)
+{
+    struct buf *b = begin(rec, STR("error"), out);
+
+    if (b == NULL)
+        return;
+    json_add_str(b, "message", render_some(render_error(rec)));
+    end(rec, out);
+}
+
+void thread_on_llm_end(const struct record *rec, struct frames *out)
+{
+    if (str_empty(rec->message))
+        return; /* nothing was streamed */
+    if (!render_is_ok(rec)) {
+        put_error(rec, out);
+        return;
+    }
+    if (!str_empty(rec->reasoning))
+        put_text_finish(rec, rec->reasoning, true, out);
+    if (!str_empty(rec->text))
+        put_text_finish(rec, rec->text, false, out);
+    each_call(rec, put_call_finish, out);
+    put_message_finish(rec, out);
+}
+
+/* --- whole messages ------------------------------------------------------------------------
+ */
+
+static void put_whole(const struct record *rec, const yyjson_val *message, struct frames *out)
+{
+    struct str text = json_text(json_at(message, "content"));
+    int64_t i = 0;
+
+    put_start(rec, out);
+    if (!str_empty(text)) {
+        put_text_start(rec, false, out);
+        put_text_delta(rec, text, false, out);
+        put_text_finish(rec, text, false, out);
+    }
+    json_each(call, json_at(message, "tool_calls")) {
+        put_call_finish(rec, call, index_of(call, i), out);
+        i++;
+    }
+    put_message_finish(rec, out);
+}
+
+/* Only answers: the others are part of the state, and clients do not expect them here. */
+void thread_on_message(const struct record *rec, struct frames *out)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct json message;
+
+    if (str_empty(rec->data) || json_read(&reader, rec->data, &message, NULL) != 0)
+        return;
+    if (str_is(json_text(json_at(message.root, "type")), "ai"))
+        put_whole(rec, message.root, out);
+}

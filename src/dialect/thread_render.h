@@ -1,0 +1,20 @@
+/* What the files of the thread events share. */
+#ifndef DIALECT_THREAD_RENDER_H
+#define DIALECT_THREAD_RENDER_H
+
+#include "dialect/dialect.h"
+
+/* Starts an event up to its timestamp; the caller adds `data`.  NULL: it is left out. */
+struct buf *thread_begin(const struct record *rec,
+                         struct str method,
+                         struct str ns,
+                         struct frames *out);
+/* Closes params and event. */
+void thread_end(struct frames *out);
+
+/* Messages as content blocks (dialect/thread_messages.c). */
+void thread_on_delta(const struct record *rec, struct frames *out);
+void thread_on_llm_end(const struct record *rec, struct frames *out);
+void thread_on_message(const struct record *rec, struct frames *out);
+
+#endif

@@ -1,0 +1,195 @@
+// The thread-scoped protocol: the stock SDK's thread streams, and the events themselves.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { until } from '../../lib/server.js';
+import { clientOf, end, INPUT, QUESTION, serve } from './suite.js';
+
+const VERSION = '1.12.0'; // the first version of the protocol that is in use
+const ALL = ['values', 'updates', 'messages', 'tools', 'lifecycle', 'input', 'checkpoints', 'tasks', 'custom'];
+
+let server;
+before(async () => {
+    server = await serve();
+});
+after(() => end(server));
+
+const newThread = () => crypto.randomUUID();
+
+async function post(path, body) {
+    const response = await fetch(server.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json() };
+}
+
+let nextId = 1;
+const command = async (thread, method, params) =>
+    (await post(`/threads/${thread}/commands`, { id: nextId++, method, params })).body;
+
+// A stream of events that is read in the background.
+async function events(thread, filter, headers = {}) {
+    const stop = new AbortController();
+    const response = await fetch(`${server.url}/threads/${thread}/stream/events`, {
+        method: 'POST',
+        signal: stop.signal,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(filter),
+    });
+    const reader = { status: response.status, list: [], text: '', isOpen: true };
+
+    (async () => {
+        try {
+            for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+                reader.text += piece;
+                const frames = reader.text.split('\n\n');
+                reader.text = frames.pop();
+                for (const frame of frames) reader.list.push(JSON.parse(/^data: (.*)$/m.exec(frame)[1]));
+            }
+        } catch {
+            // it was stopped, or the server was
+        }
+        reader.isOpen = false;
+    })();
+    reader.stop = () => stop.abort();
+    reader.until = (what, condition) => until(what, () => reader.list.find(condition));
+    return reader;
+}
+
+const isRoot = (event, word) =>
+    event.method === 'lifecycle' && event.params.namespace.length === 0 && event.params.data.event === word;
+const ids = (reader) => reader.list.map((e) => e.event_id);
+
+test('a thread stream of the SDK runs a conversation, with a question in between', async () => {
+    const client = await clientOf(VERSION, server);
+    const thread = client.threads.stream({ assistantId: 'agent' });
+    const texts = [];
+    const reading = (async () => {
+        for await (const message of thread.messages) texts.push(await message.text);
+    })();
+
+    await thread.run.start({ input: INPUT });
+    await until('the graph asks', () => thread.interrupts.length > 0);
+    assert.deepEqual(thread.interrupts[0].payload, QUESTION);
+    await thread.input.respond({ namespace: [], interrupt_id: thread.interrupts[0].interruptId, response: 'yes' });
+    const values = await until('the answer is used', async () => {
+        const state = await client.threads.getState(thread.threadId);
+        return state.next.length === 0 && state.values;
+    });
+    assert.equal(values.messages.at(-1).content, 'Ok!');
+    assert.deepEqual(texts.slice(0, 2), ['Let me check.', 'Subgraph note']);
+    await thread.close();
+    await reading;
+});
+
+test('the stream stays open between runs, and a second reader gets the same events', async () => {
+    const thread = newThread();
+    const early = await events(thread, { channels: ALL });
+    const started = await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+
+    assert.equal(started.type, 'success');
+    assert.match(started.result.run_id, /^[0-9a-f-]{36}$/);
+    await early.until('the first run ends', (e) => isRoot(e, 'completed'));
+    const n = early.list.length;
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    await until('the second run ends', () => early.list.filter((e) => isRoot(e, 'completed')).length === 2);
+    assert.ok(early.isOpen && early.list.length > n);
+    const late = await events(thread, { channels: ALL });
+    await until('the replay', () => late.list.length === early.list.length);
+    assert.deepEqual(late.list, early.list);
+    assert.equal(new Set(ids(late)).size, late.list.length);
+    for (let i = 1; i < late.list.length; i++) assert.ok(late.list[i].seq > late.list[i - 1].seq);
+    early.stop();
+    late.stop();
+});
+
+test('both protocols read one log', async () => {
+    const client = await clientOf(VERSION, server);
+    const thread = newThread();
+    const reader = await events(thread, { channels: ['messages', 'lifecycle'] });
+
+    await client.threads.create({ threadId: thread });
+    for await (const _ of client.runs.stream(thread, 'talks', { input: INPUT, streamMode: 'values' }));
+    await reader.until('its end', (e) => isRoot(e, 'completed'));
+    assert.ok(reader.list.some((e) => e.method === 'messages' && e.params.data.event === 'content-block-delta'));
+    const { result } = await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    const modes = [];
+    for await (const { event } of client.runs.joinStream(thread, result.run_id, { lastEventId: '-1' })) modes.push(event);
+    assert.ok(modes.includes('values') && modes.some((m) => m.startsWith('messages')));
+    reader.stop();
+});
+
+test('channels, namespaces and depth choose events', async () => {
+    const thread = newThread();
+    await command(thread, 'run.start', { assistant_id: 'agent', input: INPUT });
+    const all = await events(thread, { channels: ALL });
+    await all.until('its end', (e) => isRoot(e, 'interrupted'));
+    const some = async (filter) => {
+        const reader = await events(thread, { channels: [...ALL, 'custom:none'], ...filter });
+        const wanted = all.list.filter(filter.wanted);
+
+        await until('the same events', () => reader.list.length >= wanted.length);
+        assert.ok(wanted.length > 0);
+        assert.deepEqual(ids(reader), wanted.map((e) => e.event_id));
+        reader.stop();
+    };
+
+    await some({ channels: ['values'], wanted: (e) => e.method === 'values' });
+    await some({ channels: ['input'], wanted: (e) => e.method === 'input.requested' });
+    await some({ namespaces: [[]], depth: 0, wanted: (e) => e.params.namespace.length === 0 });
+    await some({ namespaces: [[]], depth: 1, wanted: (e) => e.params.namespace.length <= 1 });
+    await some({ namespaces: [['researcher']], wanted: (e) => e.params.namespace[0]?.startsWith('researcher:') });
+    const { namespace } = all.list.find((e) => e.params.namespace.length === 2).params;
+    await some({ namespaces: [namespace], wanted: (e) => e.params.namespace[1] === namespace[1] });
+    all.stop();
+});
+
+test('a place is continued, by its number and by its id, and after a restart', async () => {
+    const thread = newThread();
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    const first = await events(thread, { channels: ALL });
+    await first.until('its end', (e) => isRoot(e, 'completed'));
+    first.stop();
+    const whole = ids(first);
+    const at = Math.floor(whole.length / 2);
+    await server.restart();
+    const continued = async (filter, headers, from) => {
+        const reader = await events(thread, { channels: ALL, ...filter }, headers);
+
+        await until('the rest', () => reader.list.length >= whole.length - from);
+        assert.deepEqual(ids(reader), whole.slice(from));
+        return reader;
+    };
+
+    (await continued({ since: first.list[at].seq }, {}, at + 1)).stop();
+    (await continued({ since_event_id: whole[at] }, {}, at + 1)).stop();
+    (await continued({}, { 'Last-Event-ID': whole[at] }, at + 1)).stop();
+    const reader = await continued({}, {}, 0);
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    await until('a run after the restart', () => reader.list.filter((e) => isRoot(e, 'completed')).length === 2);
+    assert.equal(new Set(ids(reader)).size, reader.list.length);
+    reader.stop();
+});
+
+test('commands say what is wrong', async () => {
+    const thread = newThread();
+    const code = async (method, params) => (await command(thread, method, params)).error;
+
+    assert.equal(await code('bogus'), 'unknown_command');
+    assert.equal(await code('subscription.subscribe', { channels: ['values'] }), 'not_supported');
+    assert.equal(await code('state.get', { namespace: [] }), 'no_such_run');
+    assert.equal(await code('run.start', { input: INPUT }), 'invalid_argument');
+    assert.equal((await post(`/threads/${thread}/commands`, { method: 'run.start' })).body.error, 'invalid_argument');
+    await command(thread, 'run.start', { assistant_id: 'agent', input: INPUT });
+    const reader = await events(thread, { channels: ['input', 'lifecycle'] });
+    await reader.until('the question', (e) => e.method === 'input.requested');
+    assert.equal(await code('input.respond', { interrupt_id: 'other', response: 1 }), 'no_such_interrupt');
+    await reader.until('its end', (e) => isRoot(e, 'interrupted'));
+    const state = await command(thread, 'state.get', { namespace: [], keys: ['messages'] });
+    assert.ok(state.result.values.messages.length > 1 && state.result.checkpoint.id);
+    assert.equal((await events(thread, { channels: ['nothing'] })).status, 422);
+    assert.equal((await events(thread, { channels: ['values'], depth: -1 })).status, 422);
+    reader.stop();
+});
