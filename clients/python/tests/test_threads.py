@@ -75,6 +75,25 @@ def test_a_run_may_begin_at_an_older_checkpoint(server, worker):
     asyncio.run(main())
 
 
+def test_checkpoints_say_their_places_as_the_history_does(server, worker):
+    async def main():
+        sdk = client(server)
+
+        def places(state):
+            return state["metadata"]["step"], *(
+                at and (at["thread_id"], at["checkpoint_ns"], at["checkpoint_id"])
+                for at in (state["checkpoint"], state["parent_checkpoint"]))
+
+        for modes in (["debug"], ["checkpoints"], ["debug", "events"]):
+            thread = (await sdk.threads.create())["thread_id"]
+            parts = [p async for p in sdk.runs.stream(thread, "graph", input=ASK, stream_mode=modes)]
+            said = [places(p.data) for p in parts if p.event == "checkpoints"]
+            said += [places(p.data["payload"]) for p in parts if p.event == "debug" and p.data["type"] == "checkpoint"]
+            assert len(said) > 2
+            assert said == [places(s) for s in await sdk.threads.get_history(thread)][::-1]
+    asyncio.run(main())
+
+
 def test_events_are_sent_to_who_asks_for_them(server, worker):
     async def main():
         parts = [p async for p in client(server).runs.stream(None, "graph", input=ASK, stream_mode=["events", "values"])]

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json_format.h"
 #include "base/json_match.h"
+#include "base/json_merge.h"
 #include "dialect/render.h"
 #include "store/checkpoints.h"
 
@@ -21,7 +22,8 @@ struct state_question {
     bool is_history;
     struct str metadata; /* JSON: what it must contain; absent: anything */
     size_t limit;
-    struct str graph; /* out, for an update: the graph whose worker is asked */
+    struct str graph;        /* out, for an update: the graph whose worker is asked */
+    struct str configurable; /* out, the same: JSON, with which the graph ran last */
 };
 
 struct snapshot {
@@ -397,25 +399,33 @@ void api_thread_history(struct http_request *req)
 /* --- updates ------------------------------------------------------------------------ */
 
 /* {"thread", "config": {"configurable": …}, "values", "as_node"} */
-static bool put_params(struct journal_call *call, struct str thread, const yyjson_val *body)
+static bool put_params(struct journal_call *call,
+                       const struct state_question *q,
+                       const yyjson_val *body)
 {
     struct journal_request *j = &call->journal;
     yyjson_val *checkpoint = json_at(body, "checkpoint");
     struct str ns = json_text(json_at(checkpoint, "checkpoint_ns"));
     struct str id = json_text(json_at(body, "checkpoint_id"));
+    struct str thread = q->filter.thread;
+    struct buf place LOCAL_BUF(SIZE_MAX / 4);
     struct buf b LOCAL_BUF(SIZE_MAX / 4);
 
-    json_format(&b, "{'thread':%s,'config':{'configurable':{'thread_id':%s,'checkpoint_ns':%s",
-                thread, thread, str_absent(ns) ? STR("") : ns);
+    json_format(&place, "{'thread_id':%s,'checkpoint_ns':%s", thread,
+                str_absent(ns) ? STR("") : ns);
     if (str_absent(id))
         id = id_of(checkpoint);
     if (!str_absent(id))
-        json_add_text(&b, "checkpoint_id", id);
-    buf_lit(&b, "}}");
+        json_add_text(&place, "checkpoint_id", id);
+    json_end(&place);
+    json_format(&b, "{'thread':%s,'config':{'configurable':", thread);
+    json_merge(&b, q->configurable, buf_text(&place));
+    json_end(&b);
     put_member(&b, body, "values", STR("null"));
     put_member(&b, body, "as_node", STR("null"));
     json_end(&b);
-    return b.error == 0 && arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
+    return place.error == 0 && b.error == 0 &&
+           arena_copy(&j->mem, buf_text(&b), &j->call.params) &&
            arena_copy(&j->mem, thread, &j->thread);
 }
 
@@ -429,7 +439,7 @@ static void ask_worker(struct http_request *req, const struct state_question *q)
         return;
     if (!api_read_body(req, &reader, buf_text(&call->body), &j)) {
         journal_call_free(call);
-    } else if (put_params(call, q->filter.thread, j.root)) {
+    } else if (put_params(call, q, j.root)) {
         journal_call_post(call);
     } else {
         (void)api_no_memory(req);
@@ -437,17 +447,66 @@ static void ask_worker(struct http_request *req, const struct state_question *q)
     }
 }
 
-/* Finds the graph of the thread. */
+/* What names a run or a checkpoint is not of the thread. */
+static bool is_of_run(struct str key)
+{
+    return str_is(key, "run_id") || str_starts(key, STR("checkpoint_"));
+}
+
+static int on_last_run(void *arg, const struct job_row *row)
+{
+    int64_t *key = arg;
+
+    *key = langgraph_is_hidden(row) ? 0 : row->key;
+    return *key != 0;
+}
+
+/* A function may make the graph from its config, so an update needs that of the thread's last
+ * run. */
+static int read_configurable(struct store_query *query,
+                             struct store *store,
+                             int64_t thread,
+                             struct error *why)
+{
+    struct state_question *q = query->data;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
+    int64_t last = 0;
+    struct run_row run;
+    struct json j;
+    int code = store_thread_jobs(store, thread, on_last_run, &last, why);
+
+    if (code != 0 || last == 0)
+        return code;
+    code = store_run_get(store, last, &run, why);
+    if (code != 0 || json_read(&reader, run.kwargs, &j, NULL) != 0)
+        return code;
+    json_begin(&b);
+    json_each_member(key, value, json_at(json_at(j.root, "config"), "configurable")) {
+        if (is_of_run(json_text(key)))
+            continue;
+        json_put_key(&b, json_text(key));
+        json_put_value(&b, value);
+    }
+    json_end(&b);
+    return b.error != 0 || !arena_copy(&query->mem, buf_text(&b), &q->configurable)
+               ? error_set(why, ERR_NOMEM, "out of memory")
+               : 0;
+}
+
+/* Finds the graph of the thread, and its config. */
 static void run_update(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
     struct state_question *q = query->data;
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct error why = { 0 };
     struct thread_row thread;
     struct json j;
 
     if (!langgraph_get_thread(query, store, q->filter.thread, &thread))
         return;
+    int64_t key = thread.key; /* reading invalidates the texts of the row */
     if (str_is(thread.status, "busy")) {
         query->status = 409;
         buf_lit(&query->out, LANGGRAPH_THREAD_BUSY);
@@ -463,6 +522,8 @@ static void run_update(struct thread_task *task, struct store *store)
     } else if (!arena_copy(&query->mem, graph, &q->graph)) {
         query->status = 503;
         buf_lit(&query->out, "out of memory");
+    } else if (read_configurable(query, store, key, &why) != 0) {
+        store_query_broke(query, &why);
     }
 }
 

@@ -54,6 +54,9 @@ for (const version of VERSIONS) {
             ofMode(debug, 'debug').map(({ type, step }) => [type, step]),
             ofMode(captured('10-debug'), 'debug').map(({ type, step }) => [type, step]),
         );
+        const places = ({ metadata, checkpoint, parent_checkpoint }) => ({ step: metadata.step, checkpoint, parent_checkpoint });
+        const said = ofMode(debug, 'debug').filter(({ type }) => type === 'checkpoint').map(({ payload }) => places(payload));
+        assert.deepEqual(said.reverse(), (await client.threads.getHistory(other)).map(places));
     });
 
     test(`${version}: the mode of events`, async () => {

@@ -20,9 +20,9 @@ def thread(s, **more):
     return a.json["thread_id"]
 
 
-def run(s, t, worker=None):
+def run(s, t, worker=None, **body):
     """A run of the thread, taken by a worker: its saver and its lease."""
-    a = s.post(f"/threads/{t}/runs", {"assistant_id": "pull", "input": {}})
+    a = s.post(f"/threads/{t}/runs", {"assistant_id": "pull", "input": {}, **body})
     equal(a.status, 200, repr(a))
     lease = Worker(worker or s).lease()
     equal(lease.order["thread"], t)
@@ -151,7 +151,8 @@ def serve_update(s, t, answer=None):
 def a_state_is_changed_by_a_worker():
     with Server(agents={"pull": PULL}) as s:
         t = thread(s)
-        saver, lease = run(s, t)
+        saver, lease = run(s, t, config={"configurable": {"model": "m", "checkpoint_id": "0"}})
+        used = lease.order["run"]["config"]["configurable"]
         ok(saver.put("1"), saver.state("1", values={"n": 1}, next=["ask"], tasks=[{"id": "t", "name": "ask", "interrupts": [{"id": "i", "value": 1}]}]))
         a = s.post(f"/threads/{t}/state", {"values": {}})
         equal(a.status, 409, "a run is at work")
@@ -160,8 +161,11 @@ def a_state_is_changed_by_a_worker():
             "values": {"n": 2}, "as_node": "ask", "checkpoint_id": "1"}, seconds=60))
         equal((a.status, a.json), (200, {"checkpoint": {"thread_id": t, "checkpoint_ns": "", "checkpoint_id": "9"}}), repr(a))
         equal((call["name"], call["params"]), ("update_state", {
-            "thread": t, "config": {"configurable": {"thread_id": t, "checkpoint_ns": "", "checkpoint_id": "1"}},
-            "values": {"n": 2}, "as_node": "ask"}))
+            "thread": t, "values": {"n": 2}, "as_node": "ask",
+            # The graph may be made by a function of its config, so it is that of the last run.
+            "config": {"configurable": {**{k: v for k, v in used.items() if k != "run_id"},
+                                        "thread_id": t, "checkpoint_ns": "", "checkpoint_id": "1"}}}))
+        equal(used["model"], "m")
         equal((state(s, t)["values"], ids(history(s, t))), ({"n": 2}, ["9", "1"]))
         seen = s.get(f"/threads/{t}").json
         equal((seen["values"], seen["status"], seen["interrupts"]), ({"n": 2}, "idle", {}))

@@ -201,7 +201,7 @@ class Run:
     async def _parts(self, given: Any, options: dict[str, Any]) -> Parts:
         async with aclosing(self._graph.astream(given, **options)) as stream:
             async for namespace, mode, payload in stream:
-                await self._job.emit(part(namespace, mode, payload))
+                await self._job.emit(part(namespace, mode, snapshot.shown(mode, payload)))
                 yield namespace, mode, payload
 
     async def _events(self, given: Any, options: dict[str, Any]) -> Parts:
@@ -217,6 +217,9 @@ class Run:
                     if self._asked:  # clients of LangGraph's API look for the state
                         await self._job.emit(part([], "values", self._output))
                 # Tokens were already sent as events of their models.
+                if is_part:
+                    event["data"] = {**event["data"],
+                                     "chunk": (*chunk[:2], snapshot.shown(chunk[1], chunk[2]))}
                 if not (is_part and chunk[1] == "messages"):
                     await self._job.emit(event)
                 if is_part:

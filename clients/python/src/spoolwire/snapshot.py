@@ -39,6 +39,31 @@ def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def shown(mode: str, payload: Any) -> Any:
+    """The payload of a part as LangGraph's servers send it: a checkpoint says its place, and that of
+    its parent and of its subgraphs, besides their configs."""
+    if mode == "checkpoints":
+        return with_places(payload)
+    if mode != "debug" or payload.get("type") not in ("checkpoint", "task_result"):
+        return payload
+    change = with_places if payload["type"] == "checkpoint" else with_place
+    return {**payload, "payload": change(payload["payload"])}
+
+
+def with_places(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {**part, "checkpoint": place(part.get("config")),
+            "parent_checkpoint": place(part.get("parent_config")),
+            "tasks": [with_place(t) for t in part.get("tasks") or ()]}
+
+
+def with_place(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    state = task.get("state")
+    found = place(state) if isinstance(state, Mapping) else None
+    if found is None:
+        return task
+    return {**{k: v for k, v in task.items() if k != "state"}, "checkpoint": found}
+
+
 def of_task(task: Mapping[str, Any]) -> dict[str, Any]:
     state = task.get("state")
     below = isinstance(state, Mapping)  # a config that names the subgraph's checkpoint, not its state

@@ -13,7 +13,7 @@
  */
 import { isGraph } from './graph.js';
 import { encode } from './plain.js';
-import { stateOf } from './state.js';
+import { shown, stateOf } from './state.js';
 
 const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
 
@@ -85,21 +85,9 @@ function configOf(assignment) {
     };
 }
 
-/** What goes into a part of the stream: of a checkpoint's config only its place.
+/** A part as it is sent.
  * @param {string[]} namespace @param {string} mode @param {any} payload */
-function partOf(namespace, mode, payload) {
-    const slim = (/** @type {any} */ config) => {
-        if (!config) return config;
-        const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = config.configurable ?? {};
-        return { configurable: { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } };
-    };
-
-    if (mode === 'checkpoints')
-        payload = { ...payload, config: slim(payload.config), parentConfig: slim(payload.parentConfig) };
-    else if (mode === 'debug' && payload?.type === 'checkpoint')
-        payload = { ...payload, payload: partOf(namespace, 'checkpoints', payload.payload)[2] };
-    return [namespace, mode, payload];
-}
+const partOf = (namespace, mode, payload) => [namespace, mode, shown(mode, payload)];
 
 /** All tokens of a model's run have the same metadata object: its JSON is made once.
  * @type {WeakMap<object, string>} */

@@ -14,6 +14,55 @@ export function checkpointOf(config) {
     };
 }
 
+/** Of a checkpoint's config, only its place is sent.
+ * @param {any} config */
+function slim(config) {
+    if (!config) return config;
+    const { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } = config.configurable ?? {};
+
+    return { configurable: { thread_id, checkpoint_ns, checkpoint_id, checkpoint_map } };
+}
+
+/** @param {any} task */
+function withPlace(task) {
+    const place = task.state?.configurable;
+
+    if (!place?.thread_id) return task;
+    const { state: _, ...rest } = task;
+    return {
+        ...rest,
+        checkpoint: {
+            thread_id: place.thread_id,
+            checkpoint_id: place.checkpoint_id ?? null,
+            checkpoint_ns: place.checkpoint_ns ?? '',
+            checkpoint_map: place.checkpoint_map ?? null,
+        },
+    };
+}
+
+/** @param {any} part */
+function withPlaces({ parentConfig, ...part }) {
+    return {
+        ...part,
+        config: slim(part.config),
+        parent_config: slim(parentConfig),
+        checkpoint: checkpointOf(part.config),
+        parent_checkpoint: checkpointOf(parentConfig),
+        tasks: part.tasks.map(withPlace),
+    };
+}
+
+/** The payload of a part as LangGraph's servers send it: a checkpoint says its place, and that of its
+ * parent and of its subgraphs, besides their configs.
+ * @param {string} mode @param {any} payload */
+export function shown(mode, payload) {
+    if (mode === 'checkpoints' && payload?.tasks) return withPlaces(payload);
+    if (mode !== 'debug') return payload;
+    if (payload?.type === 'checkpoint') return { ...payload, payload: withPlaces(payload.payload) };
+    if (payload?.type === 'task_result') return { ...payload, payload: withPlace(payload.payload) };
+    return payload;
+}
+
 /** @param {any} task */
 function taskOf(task) {
     const inner = task.state;
