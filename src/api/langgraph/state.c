@@ -169,24 +169,26 @@ static void put_tasks(struct state_reading *r,
     json_end_array(b);
 }
 
-/* The checkpoints of a copied thread name the thread that they were made in: say this one. */
+/* As the graph has saved it, with the thread's id.  Some checkpoints have that already; those
+ * of a copied thread the id of the thread that they were made in. */
 static void put_metadata(struct buf *b,
                          const yyjson_val *metadata,
                          const struct checkpoint_row *of)
 {
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct json saved;
+
+    if (json_is_null(metadata) && json_read(&reader, of->metadata, &saved, NULL) == 0)
+        metadata = saved.root;
     json_key(b, "metadata");
-    if (json_is_null(metadata)) {
-        buf_str(b, of->metadata);
-        return;
-    }
     json_begin(b);
     json_each_member(key, value, metadata) {
-        json_put_key(b, json_text(key));
         if (str_is(json_text(key), "thread_id"))
-            json_put_str(b, of->thread);
-        else
-            json_put_value(b, value);
+            continue;
+        json_put_key(b, json_text(key));
+        json_put_value(b, value);
     }
+    json_add_str(b, "thread_id", of->thread);
     json_end(b);
 }
 

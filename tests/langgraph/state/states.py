@@ -68,7 +68,7 @@ def the_state_is_what_the_worker_has_said():
         ok(saver.put("1", metadata={"source": "input", "step": -1}), saver.state("1", values={"n": 0}, next=["__start__"]),
            saver.put("2", parent="1", metadata={"source": "loop", "step": 0, "run_id": "r"}),
            saver.state("2", values={"n": 1.0, "t": "ä"}, next=["review"], tasks=[task], created_at="2026-11-15T01:03:43.509Z",
-                       metadata={"source": "loop", "step": 0, "run_id": "r", "thread_id": t}))
+                       metadata={"source": "loop", "step": 0, "run_id": "r", "thread_id": "where it was made"}))
         lease.finish()
         place = {"thread_id": t, "checkpoint_ns": "", "checkpoint_map": None}
         want = {"values": {"n": 1.0, "t": "ä"}, "next": ["review"], "tasks": [task], "created_at": "2026-11-15T01:03:43.509Z",
@@ -78,7 +78,7 @@ def the_state_is_what_the_worker_has_said():
         equal(state(s, t), want)
         first = state(s, t, "/1")
         equal((first["values"], first["next"], first["metadata"], first["parent_checkpoint"]),
-              ({"n": 0}, ["__start__"], {"source": "input", "step": -1}, None))
+              ({"n": 0}, ["__start__"], {"source": "input", "step": -1, "thread_id": t}, None))
         equal(s.post(f"/threads/{t}/state/checkpoint", {"checkpoint": {**place, "checkpoint_id": "1"}}).json, first)
         equal(history(s, t), [want, first], "newest first")
         s.restart(s.kill)
@@ -86,6 +86,7 @@ def the_state_is_what_the_worker_has_said():
         ok_copy = s.post(f"/threads/{t}/copy")
         equal(ok_copy.status, 200, repr(ok_copy))
         copy = ok_copy.json["thread_id"]
+        equal(state(s, copy, "/1"), {**first, **{k: {**first[k], "thread_id": copy} for k in ("metadata", "checkpoint")}})
         as_copied = {**want, **{k: {**want[k], "thread_id": copy} for k in ("metadata", "checkpoint", "parent_checkpoint")}}
         equal((state(s, copy), history(s, copy, limit=1)), (as_copied, [as_copied]))
         equal(s.request("DELETE", f"/threads/{t}").status, 204)
