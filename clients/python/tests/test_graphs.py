@@ -229,6 +229,19 @@ def test_a_run_without_a_context_has_the_defaults_of_its_schema(server):
             assert ended.json["log"] == [expected], ended
 
 
+def test_a_context_is_that_of_the_run_the_assistant_or_the_environment(server, monkeypatch):
+    monkeypatch.setenv("LANGGRAPH_CONFIG", '{"made": {"context": {"size": 9}}}')
+    other = server.post("/assistants", {"graph_id": "made", "config": {"configurable": {"colour": "red"}}}).json
+    with working(server, {"made": graphs.with_defaults}):
+        for assistant, sent, expected in (("made", {}, "colour='blue', size=9"),
+                                          ("made", {"context": {"colour": "grey"}}, "colour='grey', size=9"),
+                                          ("made", {"config": {"configurable": {"size": 8}}}, "colour='blue', size=8"),
+                                          (other["assistant_id"], {}, "colour='red', size=3"),
+                                          (other["assistant_id"], {"context": {"size": 4}}, "colour='red', size=4")):
+            ended = server.post("/runs/wait", {"assistant_id": assistant, "input": ASK, **sent})
+            assert ended.json["log"] == [f"Defaults({expected})"], ended
+
+
 def test_modes_alone(server):
     with working(server, {"graph": graphs.outer}, stream="modes"):
         job = server.submit("graph", ASK)

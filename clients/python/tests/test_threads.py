@@ -56,8 +56,7 @@ def test_breakpoints_config_context_and_commands(server, worker):
         assert ended["log"] == ["think found pool", "slow", "ask", "write"]
         ended = await sdk.runs.wait(thread, "graph", command={"update": {"log": ["told"]}, "goto": "write"})
         assert ended["log"][-2:] == ["told", "write"]
-        ended = await sdk.runs.wait(None, "made", input={"log": []}, context={"colour": "blue"},
-                                    config={"configurable": {"size": 7}})
+        ended = await sdk.runs.wait(None, "made", input={"log": []}, context={"colour": "blue", "size": 7})
         assert ended["log"] == ["blue 7"]
     asyncio.run(main())
 

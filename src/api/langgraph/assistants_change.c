@@ -4,6 +4,7 @@
 
 #include "api/admit.h"
 #include "base/error.h"
+#include "base/json_merge.h"
 
 enum { MAX_NAME = 200 };
 
@@ -30,6 +31,32 @@ static bool read_object(struct journal_call *call, const yyjson_val *value, stru
     return langgraph_keep_json(&call->journal.mem, value, ret) || api_no_memory(call->req);
 }
 
+/* What is given as `context` is in `config.configurable` too, and the other way round. */
+static bool mirror_context(struct journal_call *call,
+                           const yyjson_val *body,
+                           struct assistant_row *row)
+{
+    struct arena *mem = &call->journal.mem;
+    const yyjson_val *config = json_at(body, "config"), *context = json_at(body, "context");
+    yyjson_val *configurable = json_at(config, "configurable");
+    struct buf own LOCAL_BUF(SIZE_MAX / 4);
+
+    if (!langgraph_one_context(call->req, config, context))
+        return false;
+    if (yyjson_obj_size(configurable) > 0)
+        return langgraph_keep_json(mem, configurable, &row->context) ||
+               api_no_memory(call->req);
+    if (yyjson_obj_size((yyjson_val *)(uintptr_t)context) == 0)
+        return true;
+    json_begin(&own);
+    json_key(&own, "configurable");
+    json_put_value(&own, context);
+    json_end(&own);
+    return (own.error == 0 &&
+            json_merge_copy(mem, row->config, buf_text(&own), &row->config) == 0) ||
+           api_no_memory(call->req);
+}
+
 /* The members that a client may set, on create and on update. */
 static bool read_members(struct journal_call *call,
                          const yyjson_val *body,
@@ -51,6 +78,7 @@ static bool read_members(struct journal_call *call,
     return read_object(call, json_at(body, "config"), &row->config) &&
            read_object(call, json_at(body, "context"), &row->context) &&
            read_object(call, json_at(body, "metadata"), &row->metadata) &&
+           mirror_context(call, body, row) &&
            ((arena_copy(mem, graph, &row->graph) && arena_copy(mem, name, &row->name) &&
              arena_copy(mem, json_text(json_at(body, "description")), &row->description)) ||
             api_no_memory(call->req));

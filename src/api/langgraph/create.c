@@ -112,7 +112,8 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
         langgraph_refuse_assistant(call->req);
         return false;
     }
-    if (!read_thread_id(call) || !read_words(call, body) ||
+    if (!langgraph_one_context(call->req, json_at(body, "config"), json_at(body, "context")) ||
+        !read_thread_id(call) || !read_words(call, body) ||
         !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
                               &modes))

@@ -63,10 +63,28 @@ static void put_headers(struct buf *b, const struct http_request *req)
     json_end(b);
 }
 
-/* The run's values override the assistant's. */
+static bool is_filled(const yyjson_val *object)
+{
+    return yyjson_obj_size((yyjson_val *)(uintptr_t)object) > 0;
+}
+
+bool langgraph_one_context(struct http_request *req,
+                           const yyjson_val *config,
+                           const yyjson_val *context)
+{
+    if (!is_filled(json_at(config, "configurable")) || !is_filled(context))
+        return true;
+    return http_respond_error(req, 400,
+                              "Cannot specify both configurable and context. Prefer setting "
+                              "context alone.");
+}
+
+/* The run's values override the assistant's.  Those of its context are there too, for graphs
+ * that have no schema of their context. */
 static void put_configurable(struct buf *b,
                              const struct journal_call *call,
-                             const yyjson_val *config)
+                             const yyjson_val *config,
+                             const yyjson_val *context)
 {
     struct str under = call->assistant != NULL ? call->assistant->config : STR("{}");
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
@@ -76,26 +94,27 @@ static void put_configurable(struct buf *b,
 
     if (json_read(&reader, under, &j, NULL) == 0)
         json_put_value(&low, json_at(j.root, "configurable"));
-    json_put_value(&high, json_at(config, "configurable"));
+    json_put_value(&high, is_filled(context) ? context : json_at(config, "configurable"));
     json_merge(b, buf_text(&low), buf_text(&high));
     if (low.error != 0 || high.error != 0)
         b->error = ERR_NOMEM;
 }
 
-/* The same for the context. */
+/* The same for the context; without one of the run, its `configurable` overrides the
+ * assistant's. */
 static void put_context(struct buf *b,
                         const struct journal_call *call,
+                        const yyjson_val *config,
                         const yyjson_val *context)
 {
+    struct str under = call->assistant != NULL ? call->assistant->context : STR("{}");
     struct buf given LOCAL_BUF(SIZE_MAX / 4);
 
-    if (json_is_null(context) &&
-        (call->assistant == NULL || str_is(call->assistant->context, "{}")))
+    if (json_is_null(context) && str_is(under, "{}"))
         return;
-    json_put_value(&given, context);
+    json_put_value(&given, is_filled(context) ? context : json_at(config, "configurable"));
     json_key(b, "context");
-    json_merge(b, call->assistant != NULL ? call->assistant->context : STR_NONE,
-               buf_text(&given));
+    json_merge(b, under, buf_text(&given));
     if (given.error != 0)
         b->error = given.error;
 }
@@ -104,7 +123,8 @@ static void put_context(struct buf *b,
  * ids of the run. */
 static void put_config(struct buf *out,
                        const struct journal_call *call,
-                       const yyjson_val *config)
+                       const yyjson_val *config,
+                       const yyjson_val *context)
 {
     const struct journal_request *j = &call->journal;
     struct buf headers, given, ids, merged, over;
@@ -113,7 +133,7 @@ static void put_config(struct buf *out,
     for (size_t i = 0; i < 5; i++)
         buf_init(all[i], SIZE_MAX / 4);
     put_headers(&headers, call->req);
-    put_configurable(&given, call, config);
+    put_configurable(&given, call, config, context);
     json_begin(&ids);
     json_add_str(&ids, "run_id", j->submit.id);
     json_add_str(&ids, "thread_id", j->thread);
@@ -161,9 +181,9 @@ bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body)
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
         put_member(&b, passed_on[i].name,
                    langgraph_member(body, passed_on[i].name, passed_on[i].camel));
-    put_context(&b, call, json_at(body, "context"));
+    put_context(&b, call, json_at(body, "config"), json_at(body, "context"));
     json_key(&b, "config");
-    put_config(&b, call, json_at(body, "config"));
+    put_config(&b, call, json_at(body, "config"), json_at(body, "context"));
     put_modes(&b, langgraph_member(body, "stream_mode", "streamMode"));
     json_add_bool(&b, "stream_subgraphs", run->subgraphs);
     json_end(&b);

@@ -74,6 +74,11 @@ bool langgraph_refused_run(struct journal_call *call);
 /* Answers that the request names no known assistant. */
 void langgraph_refuse_assistant(struct http_request *req);
 /* Fills the kwargs and metadata of a SUBMIT from a RunCreate.  False: out of memory. */
+/* `config.configurable` and `context` are two names of the same values: clients send one.
+ * False when @config and @context have both; then it is answered. */
+bool langgraph_one_context(struct http_request *req,
+                           const yyjson_val *config,
+                           const yyjson_val *context);
 bool langgraph_fill_kwargs(struct journal_call *call, const yyjson_val *body);
 bool langgraph_fill_metadata(struct journal_call *call, const yyjson_val *metadata);
 

@@ -1,7 +1,20 @@
 // Everything that LangChain's documentation exports as a graph, with models that need no key.
+import { AIMessage, RemoveMessage } from '@langchain/core/messages';
 import { RunnableLambda } from '@langchain/core/runnables';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
-import { Annotation, END, entrypoint, getPreviousState, interrupt, MemorySaver, START, StateGraph, task } from '@langchain/langgraph';
+import {
+    Annotation,
+    END,
+    entrypoint,
+    getPreviousState,
+    interrupt,
+    MemorySaver,
+    MessagesAnnotation,
+    pushMessage,
+    START,
+    StateGraph,
+    task,
+} from '@langchain/langgraph';
 import { createDeepAgent } from 'deepagents';
 import { createAgent, FakeToolCallingModel } from 'langchain';
 
@@ -31,6 +44,21 @@ export const makesAgent = async () => createAgent({ model: silent(), tools: [] }
 export const agent = createAgent({ model: silent(), tools: [], checkpointer: new MemorySaver() });
 export const agentWith = createAgent({ model: silent(), tools: [] }).withConfig({ recursionLimit: 50 });
 export const deep = createDeepAgent({ model: silent() });
+
+// What a run gets of its context, and messages that change
+const Given = Annotation.Root({ given: Annotation() });
+export const contexts = new StateGraph({ state: Given, context: Annotation.Root({ size: Annotation() }) })
+    .addNode('tell', (_state, { context, configurable }) => ({ given: [context?.size, configurable.size] }))
+    .addEdge(START, 'tell')
+    .compile();
+export const pushes = new StateGraph(MessagesAnnotation)
+    .addNode('push', (_state, config) => {
+        for (const content of ['10 %', '50 %', '50 %', '100 %']) pushMessage(new AIMessage({ id: 'p', content }), config);
+        pushMessage(new RemoveMessage({ id: 'p' }), { ...config, stateKey: null });
+        return {};
+    })
+    .addEdge(START, 'push')
+    .compile();
 
 // The functional API
 const doubled = task('doubled', async (n) => n * 2);

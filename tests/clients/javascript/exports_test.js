@@ -12,7 +12,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const RUN = path.join(HERE, '../../../clients/typescript/bin/spoolwire-run.js');
 const GRAPHS = ['compiled', 'configured', 'builder', 'promised', 'default', 'makes', 'makesLater', 'makesFor'];
 const AGENTS = ['agent', 'agentWith', 'deep', 'makesAgent'];
-const OTHERS = ['makesWith', 'makesNode', 'functional', 'lambda', 'chain', 'makesLambda'];
+const OTHERS = ['makesWith', 'makesNode', 'contexts', 'pushes', 'functional', 'lambda', 'chain', 'makesLambda'];
 const ALL = [...GRAPHS, ...AGENTS, ...OTHERS];
 
 let folder;
@@ -26,7 +26,7 @@ before(async () => {
     server = await new Server(['serve', '--config', 'x.yaml', '--data', 'x.db'], { cwd: folder }).start();
     worker = start(process.execPath, [RUN, '--pull', ...ALL.map((a) => `${a}=./exports.mjs:${a}`)], {
         cwd: folder,
-        env: { SPOOLWIRE_URL: server.url },
+        env: { SPOOLWIRE_URL: server.url, LANGGRAPH_CONFIG: '{"contexts":{"context":{"size":1}}}' },
     });
 });
 after(async () => {
@@ -115,4 +115,28 @@ test('tokens of a chain come one by one', async () => {
 
     assert.equal(said.join(''), 'one two');
     assert.ok(said.length > 1, JSON.stringify(frames));
+});
+
+test('a context is the run’s, the assistant’s or that of the environment', async () => {
+    const { assistant_id } = await post('/assistants', { graph_id: 'contexts', context: { size: 2 } });
+    const { assistant_id: bare } = await post('/assistants', { graph_id: 'contexts' });
+
+    assert.deepEqual(await wait('contexts', {}), { given: [1, 1] });
+    assert.deepEqual(await wait('contexts', {}, { context: { size: 3 } }), { given: [3, 3] });
+    assert.deepEqual(await wait(assistant_id, {}), { given: [2, 2] });
+    assert.deepEqual(await wait(assistant_id, {}, { config: { configurable: { size: 4 } } }), { given: [4, 4] });
+    assert.deepEqual(await wait(bare, {}), { given: [null, null] });
+});
+
+test('a message that is pushed again is streamed again, and one that is removed', async () => {
+    const body = JSON.stringify({ assistant_id: 'pushes', input: {}, stream_mode: ['messages-tuple'] });
+    const headers = { 'Content-Type': 'application/json' };
+    const text = await (await fetch(`${server.url}/runs/stream`, { method: 'POST', headers, body })).text();
+    const said = [...text.matchAll(/^event: messages\r?\ndata: (.*)$/gm)].map(([, data]) => JSON.parse(data)[0]);
+
+    assert.deepEqual(
+        said.map((m) => [m.type, m.id, m.content]),
+        [...['10 %', '50 %', '100 %'].map((content) => ['ai', 'p', content]), ['remove', 'p', []]],
+        text,
+    );
 });

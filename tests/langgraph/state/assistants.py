@@ -160,7 +160,7 @@ def an_assistant_is_made_changed_and_deleted():
         one = make(s, name="mine", config={"configurable": {"n": 1.0}}, metadata={"a": 1}, description="d")
         path = f"/assistants/{one['assistant_id']}"
         equal((one["version"], one["graph_id"], one["name"], one["config"], one["context"], one["metadata"], one["description"]),
-              (1, "agent", "mine", {"configurable": {"n": 1.0}}, {}, {"a": 1}, "d"))
+              (1, "agent", "mine", {"configurable": {"n": 1.0}}, {"n": 1.0}, {"a": 1}, "d"))
         equal(s.get(path).json, one)
         two = s.request("PATCH", path, {"config": {"configurable": {"n": 2}}, "metadata": {"b": 2}}).json
         equal((two["version"], two["name"], two["config"], two["metadata"], two["created_at"]),
@@ -204,19 +204,41 @@ def ids_are_taken_once():
 @case
 def a_run_has_what_its_assistant_has():
     with Server(*FLAGS, agents=AGENTS) as s:
-        a = make(s, config={"tags": ["t"], "configurable": {"model": "small", "n": 1}}, context={"who": "a", "x": 1}, metadata={"team": "red"})
+        a = make(s, config={"tags": ["t"], "configurable": {"model": "small", "n": 1}}, metadata={"team": "red"})
         t = s.post("/threads", {}).json["thread_id"]
-        run = s.post(f"/threads/{t}/runs", {"assistant_id": a["assistant_id"], "input": {}, "context": {"x": 2},
+        run = s.post(f"/threads/{t}/runs", {"assistant_id": a["assistant_id"], "input": {},
                                             "config": {"recursion_limit": 5, "configurable": {"n": 2}}, "metadata": {"mine": 1}})
         equal((run.status, run.json["assistant_id"]), (200, a["assistant_id"]), repr(run))
         order = Worker(s, "agent").lease().order["run"]
         config = order["config"]
         equal((config["tags"], config["recursion_limit"], config["configurable"]["model"], config["configurable"]["n"],
                config["configurable"]["assistant_id"], config["configurable"]["graph_id"], order["context"]),
-              (["t"], 5, "small", 2, a["assistant_id"], "agent", {"who": "a", "x": 2}))
+              (["t"], 5, "small", 2, a["assistant_id"], "agent", {"model": "small", "n": 2}))
         equal((run.json["metadata"]["team"], run.json["metadata"]["mine"], run.json["metadata"]["graph_id"]), ("red", 1, "agent"))
         for path in ("runs", "runs/stream", "runs/wait"):
             equal(s.post(f"/threads/{t}/{path}", {"assistant_id": "none", "input": {}}).status, 404, path)
+
+
+@case
+def context_and_configurable_are_the_same():
+    both = {"config": {"configurable": {"a": 1}}, "context": {"b": 2}}
+    with Server(*FLAGS, agents=AGENTS) as s:
+        one = make(s, config={"tags": ["t"], "configurable": {"a": 1}})
+        equal((one["config"], one["context"]), ({"tags": ["t"], "configurable": {"a": 1}}, {"a": 1}))
+        one = s.request("PATCH", f"/assistants/{one['assistant_id']}", {"context": {"b": 2}}).json
+        equal((one["config"], one["context"]), ({"configurable": {"b": 2}}, {"b": 2}))
+        two = make(s, config={"tags": ["t"], "configurable": {}}, context={"b": 2})
+        equal((two["config"], two["context"]), ({"tags": ["t"], "configurable": {"b": 2}}, {"b": 2}))
+        run = s.post("/runs", {"assistant_id": two["assistant_id"], "input": {}, "context": {"c": 3}, "config": {"tags": ["u"]}})
+        order = Worker(s, "agent").lease().order["run"]
+        found = {k: v for k, v in order["config"]["configurable"].items() if k in "abc"}
+        equal((run.status, order["context"], found, order["config"]["tags"]), (200, {"b": 2, "c": 3}, {"b": 2, "c": 3}, ["u"]))
+        make(s, 400, **both)
+        refused = [s.request("PATCH", f"/assistants/{one['assistant_id']}", both)]
+        refused += [s.post(path, {"assistant_id": "agent", "input": {}, **both}) for path in ("/runs", "/runs/stream", "/runs/wait")]
+        refused.append(s.post("/runs/batch", [{"assistant_id": "agent", "input": {}, **both}]))
+        equal([a.status for a in refused], [400] * 5)
+        check("configurable and context" in refused[0].json["detail"], repr(refused[0]))
 
 
 @case

@@ -16,7 +16,7 @@ from graphs import (RunStream,
 def a_worker_gets_the_thread_and_the_run():
     with serve() as s:
         t = new_thread(s)
-        run = create(s, t, metadata={"v": 2}, context={"user": "u"}, interrupt_before=["review"], durability="sync",
+        run = create(s, t, metadata={"v": 2}, interrupt_before=["review"], durability="sync",
                      config={"tags": ["x"], "recursion_limit": 9, "configurable": {"model": "m", "thread_id": "mine"}},
                      checkpoint={"checkpoint_id": "cp"}, stream_mode="updates", stream_subgraphs=True,
                      headers={"X-Thing": "1", "X-Api-Key": "secret"})
@@ -26,7 +26,7 @@ def a_worker_gets_the_thread_and_the_run():
         config = got.pop("config")
         equal(got, {"run_id": run["run_id"], "assistant_id": AGENT, "graph_id": "agent",
                     "metadata": {"created_by": "system", "graph_id": "agent", "assistant_id": AGENT, "v": 2},
-                    "context": {"user": "u"}, "checkpoint": {"checkpoint_id": "cp"}, "interrupt_before": ["review"],
+                    "checkpoint": {"checkpoint_id": "cp"}, "interrupt_before": ["review"],
                     "durability": "sync", "stream_mode": ["updates"], "stream_subgraphs": True})
         equal(config, {"tags": ["x"], "recursion_limit": 9,
                        "configurable": {"x-thing": "1", "model": "m", "thread_id": t, "run_id": run["run_id"],

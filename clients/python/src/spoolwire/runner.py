@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from . import questions
 from .client import Client
+from .defaults import with_defaults
 from .factory import READ, RUN, USES, Use
 from .job import Fence, Job
 from .run import Run, config_of, sent_context
@@ -37,6 +39,8 @@ class GraphAgent:
 
     async def work(self, job: Job) -> Any:
         assignment = job.assignment
+        if assignment.run:
+            assignment = job.assignment = replace(assignment, run=with_defaults(assignment.run, assignment.agent))
         config, store = config_of(assignment), self._store(assignment.fence)
         use = Use(RUN, store, sent_context(assignment.run))
         async with self._source.open(config, use) as graph:

@@ -11,6 +11,7 @@
  * A chain (a runnable that is no graph) has neither modes nor checkpoints: its events are emitted, and
  * its output as `values`.
  */
+import { withDefaults } from './defaults.js';
 import { isGraph } from './graph.js';
 import { encode } from './plain.js';
 import { shown, stateOf } from './state.js';
@@ -61,7 +62,7 @@ export const threadOf = (assignment) => assignment.thread ?? assignment.job;
 
 /** @param {Assignment} assignment @returns {Record<string, any>} the config of the graph */
 function configOf(assignment) {
-    const { config = {}, context, metadata, checkpoint, ...run } = assignment.run ?? {};
+    const { config = {}, context, metadata, checkpoint, ...run } = withDefaults(assignment.run ?? {}, assignment.agent);
     const { recursion_limit, configurable, ...rest } = config ?? {};
 
     return {
