@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gateway import PULL, WAIT, Server, Worker as Raw
@@ -14,6 +15,8 @@ from support import COMMAND, custom, say, until_in, working
 
 import spoolwire
 from spoolwire import Worker
+from spoolwire.http import Connection
+from spoolwire.ticket import Ticket, run as run_ticket
 
 
 @pytest.fixture
@@ -179,3 +182,77 @@ def test_a_ticket_that_is_told_to_go_hands_its_job_back(server, tmp_path):
 def test_on_stop_must_be_known():
     with pytest.raises(ValueError, match="on_stop must be one of"):
         Worker({}, on_stop="never", url="http://127.0.0.1:1")
+
+
+HANDLER = """
+async def talk(job):
+    await job.emit({"namespace": [], "mode": "custom", "payload": {"n": 1}})
+    return "said"
+"""
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """One entry for each connection to a server."""
+    real, all_of_them = Connection.open, []
+
+    async def count(address, tls):
+        all_of_them.append(address)
+        return await real(address, tls)
+
+    monkeypatch.setattr(Connection, "open", count)
+    return all_of_them
+
+
+def in_a_thread(work):
+    """A thread of an engine, whose loop and connections begin and end with it."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result(2 * WAIT)
+
+
+def test_tickets_of_a_thread_keep_their_connection(server, tmp_path, opened):
+    (tmp_path / "kept_agent.py").write_text(HANDLER)
+    one = Ticket("pull", f"{tmp_path}/kept_agent.py:talk", server.url)
+    jobs = [server.submit("pull") for _ in range(3)]
+
+    def work():
+        assert run_ticket(one, "w") == {"jobs": 1}
+        assert run_ticket(one, "w") == {"jobs": 1}
+        assert len(opened) == 1
+        server.restart()  # the connection is closed while no loop looks at it
+        assert run_ticket(one, "w") == {"jobs": 1}
+        assert len(opened) == 2, "it was not used again"
+        assert run_ticket(one, "w") == {"jobs": 0}
+
+    in_a_thread(work)
+    for job in jobs:
+        assert server.until_state(job, "succeeded")["attempt"] == 1
+        assert custom(server, job) == [{"n": 1}]
+
+
+def test_what_a_ticket_leaves_behind_is_cancelled(server, tmp_path):
+    (tmp_path / "leaving_agent.py").write_text("""
+import asyncio
+
+ended = []
+
+async def wait():
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        ended.append("cancelled")
+
+async def talk(job):
+    talk.task = asyncio.ensure_future(wait())
+    await asyncio.sleep(0)
+    return list(ended)
+""")
+    one = Ticket("pull", f"{tmp_path}/leaving_agent.py:talk", server.url)
+    jobs = [server.submit("pull") for _ in range(2)]
+    in_a_thread(lambda: [run_ticket(one, "w") for _ in jobs])
+    assert [server.until_state(job, "succeeded")["output"] for job in jobs] == [[], ["cancelled"]]
+
+
+def test_an_agent_is_named_not_sent():
+    with pytest.raises(spoolwire.SpoolwireError, match="the agent 'mine' must be named, as module:graph, not given as function"):
+        Ticket("mine", lambda job: job, "http://127.0.0.1:1")

@@ -8,6 +8,7 @@ both mean "try again on another connection".
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +57,14 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        return self.reusable and not self._reader.at_eof() and not self._writer.is_closing()
+        return self.reusable and not self._reader.at_eof() and not self._writer.is_closing() and \
+            not self._has_input()
+
+    def _has_input(self) -> bool:
+        """Has the server closed it while the loop was not running?  It sends nothing without a request."""
+        ready = select.poll()
+        ready.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return bool(ready.poll(0))
 
     async def send(self, method: str, path: str, headers: Mapping[str, str],
                    body: bytes | None) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from .agent import Agent, agent_of
 from .client import Client, part
 from .errors import SpoolwireError
+from .thread_loop import ThreadLoop
 from .worker import Worker
 
 log = logging.getLogger("spoolwire")
@@ -42,6 +43,11 @@ class Ticket:
     on_stop: str = "return"
     grace: float = 10.0
     bridge: str = ""  # agents are imported once for each bridge
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.graph, str):
+            raise SpoolwireError(f"the agent {self.agent!r} must be named, as module:graph, not given as "
+                                 f"{type(self.graph).__name__}: workers import it, it is not sent to them")
 
 
 Outcome = dict[str, Any]  # {"jobs": 1}, or {"error": "import error: …"}
@@ -76,12 +82,13 @@ class Agents:
 
 
 agents = Agents()
+here = ThreadLoop()
 
 
 def run(ticket: Ticket, worker: str, is_stopping: Callable[[], bool] = lambda: False) -> Outcome:
     """Works until the job has ended, whatever its outcome.  @worker: our name, for people.
     @is_stopping: does the engine's worker go down?"""
-    return asyncio.run(work(ticket, worker, is_stopping))
+    return here.run(work(ticket, worker, is_stopping))
 
 
 async def work(ticket: Ticket, worker: str, is_stopping: Callable[[], bool]) -> Outcome:
@@ -113,7 +120,7 @@ async def work_on(ticket: Ticket, agent: Agent, worker: str, is_stopping: Callab
     done = 0
     while done < ticket.jobs:
         # A Worker for each job: none has the executor id of another.
-        one = Worker({ticket.agent: agent}, url=ticket.url, token=ticket.token, name=worker,
+        one = Worker({ticket.agent: agent}, client=here.client(ticket.url, ticket.token), name=worker,
                      on_stop=ticket.on_stop, grace=ticket.grace)
         watching = asyncio.ensure_future(stop_with(one, is_stopping))
         try:
@@ -138,11 +145,7 @@ def import_error(e: BaseException) -> str:
 
 
 async def report(ticket: Ticket, worker: str, error: str | None) -> None:
-    client = Client(ticket.url, ticket.token)
-    try:
-        await report_state(client, ticket.agent, worker, error)
-    finally:
-        client.close()
+    await report_state(here.client(ticket.url, ticket.token), ticket.agent, worker, error)
 
 
 async def report_state(client: Client, agent: str, worker: str, error: str | None) -> None:

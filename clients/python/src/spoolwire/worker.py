@@ -51,6 +51,7 @@ class Worker:
             raise ValueError(f"on_stop must be one of {', '.join(STOPS)}, not {on_stop!r}")
         # Without a limit: writes of checkpoints wait for the server, as events do.
         self.client = client or Client(url, token, patience=None)
+        self._is_our_client = client is None
         self.agents: dict[str, Agent] = {
             key: agent_of(thing, client=self.client, **how) for key, thing in agents.items()}
         self.name = name or f"{socket.gethostname()}:{os.getpid()}"
@@ -88,7 +89,8 @@ class Worker:
             stopped.cancel()
             for task in self._jobs:
                 task.cancel()
-            self.client.close()
+            if self._is_our_client:
+                self.client.close()
         if not leasing.cancelled() and leasing.exception() is not None:
             raise leasing.exception() or AssertionError
 
