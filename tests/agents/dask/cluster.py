@@ -56,24 +56,27 @@ class Process:
 class Cluster:
     """A scheduler; workers are added and killed."""
 
-    def __init__(self, workers=1, **how):
+    def __init__(self, workers=1, tls=(), **how):
+        """@tls: the files of the authority, of the certificate and of its key."""
         place = reserve()
         self.port = place.getsockname()[1]
         self.place = place  # nobody else gets the port, also while the scheduler is dead
-        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.address = f"{'tls' if tls else 'tcp'}://127.0.0.1:{self.port}"
+        self.tls = [word for pair in zip(("--tls-ca-file", "--tls-cert", "--tls-key"), tls) for word in pair]
         self.workers = []
         self.start_scheduler()
         for _ in range(workers):
             self.add_worker(**how)
 
     def start_scheduler(self):
-        self.scheduler = Process(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port",
-                                 str(self.port), "--no-dashboard", env=environment(AGENTS, KIT))
+        self.scheduler = Process(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host",
+                                 "tls://127.0.0.1" if self.tls else "127.0.0.1", "--port", str(self.port), "--no-dashboard",
+                                 *self.tls, env=environment(AGENTS, KIT))
         until("the scheduler listens", lambda: "Scheduler at" in self.scheduler.text())
 
     def add_worker(self, *flags, folders=(AGENTS, KIT), threads=4, wait=True, env=None):
         worker = Process(sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--no-nanny", "--nthreads",
-                         str(threads), "--no-dashboard", "--host", "127.0.0.1", *flags,
+                         str(threads), "--no-dashboard", "--host", "127.0.0.1", *self.tls, *flags,
                          env=environment(*folders, **(env or {})))
         self.workers.append(worker)
         if wait:

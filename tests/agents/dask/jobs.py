@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -97,6 +98,62 @@ def resources_and_workers_are_kept_to():
             cluster.add_worker("--name", "special", "--resources", "GPU=1")
             pids = {s.until_state(job, "succeeded", seconds=MANY)["output"]["pid"] for job in jobs}
             equal(pids, {cluster.workers[1].process.pid})
+
+
+@case
+def tickets_of_a_higher_priority_run_first():
+    from distributed import Client
+
+    with Cluster(threads=1) as cluster, Server(agents={"mine": PULL, "low": PULL, "high": PULL}) as s, \
+            bridge(s, cluster, "--agent", "low=dask_agents:talk", "--agent", "high=dask_agents:talk", "--priority", "10",
+                   graph="silent"), Client(cluster.address, set_as_default=False) as client:
+        holds = s.submit("mine", {})
+        s.until_state(holds, "running", seconds=MANY)  # the only thread
+        jobs = [s.submit(agent, {"n": 1}) for agent in ("low", "low", "high", "high")]  # so few are all given to the worker
+
+        def keys():
+            return client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
+
+        until("all tickets are at the scheduler", lambda: min(sum(f"spoolwire-{agent}-" in key for key in keys()) for agent in ("low", "high")) >= 2,
+              seconds=MANY, every=0.1)
+        equal(s.post(f"/v1/jobs/{holds}/cancel").status, 200)
+        done = [s.until_state(job, "succeeded", seconds=MANY) for job in jobs]
+        equal([job["agent"] for job in sorted(done, key=lambda job: job["started_at"])], ["high", "high", "low", "low"])
+
+
+def certificate(folder, name):
+    """One that signs itself, and is its own authority: the files of both, and of its key."""
+    cert, key = (os.path.join(folder, f"{name}-{kind}.pem") for kind in ("cert", "key"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
+                    cert, "-days", "30", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.PIPE)
+    return cert, cert, key
+
+
+@case
+def a_cluster_with_tls():
+    with tempfile.TemporaryDirectory() as folder:
+        ours, others = certificate(folder, "ours"), certificate(folder, "others")
+
+        def flags(files):
+            return [word for pair in zip(("--tls-ca", "--tls-cert", "--tls-key"), files) for word in pair]
+
+        with Cluster(tls=ours) as cluster, Server(agents={"mine": PULL}) as s:
+            waits = s.submit("mine")
+            for wrong, words in ((), "it needs certificates"), (flags(others), "certificate does not match"):
+                with bridge(s, cluster, *wrong, ready=False) as b:
+                    until("it is said", lambda: words in b.text() and words in (agents(s)["mine"]["error"] or ""), seconds=MANY)
+                    check("cannot reach the Dask scheduler tls://" in b.text() and "Traceback" not in b.text(), b.text())
+                equal(s.state(waits), "queued")
+            with bridge(s, cluster, *flags(ours)):
+                done = s.until_state(waits, "succeeded", seconds=MANY)
+                check(done["worker"].startswith("dask tls://127.0.0.1:"), done)
+
+
+@case
+def an_agent_that_cannot_be_pickled():
+    """Agents travel by name: it is no mistake."""
+    with scene(graph="unpicklable") as (s, _):
+        equal(s.until_state(s.submit("mine"), "succeeded", seconds=MANY)["output"], "locked")
 
 
 @case

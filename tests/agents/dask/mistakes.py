@@ -5,7 +5,7 @@ import tempfile
 
 from cluster import AGENTS, KIT, MANY, PULL, Cluster, agents, bridge, scene, shared
 from gateway import Server, reserve, until
-from harness import case, check, contains, equal
+from harness import case, cases, check, contains, equal
 
 
 def until_error(s, *words):
@@ -50,28 +50,38 @@ def a_scheduler_that_is_not_there():
         equal(s.state(job), "queued")
 
 
-@case
-def a_worker_of_another_version():
+VERSIONS = {
+    "distributed": ("import importlib.metadata as m\nreal = m.version\n"
+                    "m.version = lambda name: '2000.1.0' if name == 'distributed' else real(name)\n", "2000.1.0"),
+    "Python": ("import distributed.versions as v\nreal = v.get_system_info\n"
+               "v.get_system_info = lambda: {**real(), 'python': '3.1.7.final.0'}\n", "3.1"),
+}
+
+
+@cases(VERSIONS)
+def a_worker_of_another_version(what):
     """It only says so: no second version is installed."""
+    code, version = VERSIONS[what]
     with Cluster(workers=0) as cluster, tempfile.TemporaryDirectory() as folder, Server(agents={"mine": PULL}) as s:
         with open(os.path.join(folder, "sitecustomize.py"), "w") as f:
-            f.write("import importlib.metadata as m\nreal = m.version\n"
-                    "m.version = lambda name: '2000.1.0' if name == 'distributed' else real(name)\n")
+            f.write(code)
         cluster.add_worker(folders=(folder, AGENTS, KIT))
         job = s.submit("mine")
         with bridge(s, cluster, ready=False) as b:
-            until_error(s, "the worker tcp://127.0.0.1:", "has distributed 2000.1.0 and the bridge has", "run the bridge with the versions")
-            contains(b.text(), "has distributed 2000.1.0")
+            until_error(s, "the worker tcp://127.0.0.1:", f"has {what} {version} and the bridge has", "run the bridge with the versions")
+            contains(b.text(), f"has {what} {version}")
             check("Traceback" not in b.text(), b.text())
         equal(s.state(job), "queued")
 
 
-@case
-def a_name_that_is_no_agent():
-    with scene(graph="nothing") as (s, _):
+@cases(["nothing", "NUMBER", "os.path"])
+def a_name_that_is_no_agent(name):
+    words = {"nothing": "has no 'nothing'", "NUMBER": "is int: neither a graph", "os.path": "is module: neither a graph"}[name]
+    with scene(graph=name) as (s, b):
         job = s.submit("mine")
-        until_error(s, "import error", "has no 'nothing'")
-        equal(s.state(job), "queued")
+        until_error(s, "import error", words)
+        until("also in the terminal", lambda: words in b.text())
+        equal((s.state(job), s.job(job)["attempt"]), ("queued", 0))
 
 
 @case

@@ -207,6 +207,19 @@ test("the inbox answers by the schema of each question, and workers, agents and 
   });
 });
 
+test("workers that cannot work for an agent are named with the reason, until they can", async () => {
+  const tell = (worker, error) => server.ask("POST", "/v1/worker/agents/pull/state", { worker, error });
+  for (const n of [1, 2, 3]) await tell(`dask tcp://10.0.0.${n}:1`, "import error: No module named 'graphs' <b>");
+  await onPage("/agents", {}, async (page) => {
+    const tile = page.locator(".tile", { has: page.getByRole("heading", { name: "pull", exact: true }) });
+    await tile.getByText("3 workers, import error: No module named 'graphs' <b>", { exact: true }).waitFor();
+    for (const n of [1, 2]) await tell(`dask tcp://10.0.0.${n}:1`, null);
+    await tile.getByText("1 worker, import error: No module named 'graphs' <b>", { exact: true }).waitFor();
+    await tell("dask tcp://10.0.0.3:1", null);
+    await tile.locator("p.wrong").waitFor({ state: "detached" });
+  });
+});
+
 test("events in every dialect are what curl gets", async () => {
   await onPage("/runs/done", { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
     await page.getByRole("tab", { name: /Events/ }).click();

@@ -60,6 +60,9 @@ class DaskEngine:
             self._client = await self._distributed.Client(
                 self._scheduler, asynchronous=True, set_as_default=False, timeout=CONNECT,
                 security=self._security(), name="spoolwire")
+        except TypeError:  # what `distributed` says without certificates
+            raise SpoolwireError(f"cannot reach the Dask scheduler {self._scheduler}: it needs certificates, "
+                                 "which --tls-ca, --tls-cert and --tls-key name") from None
         except (OSError, ValueError, asyncio.TimeoutError, RuntimeError) as e:
             raise SpoolwireError(f"cannot reach the Dask scheduler {self._scheduler}: {one_line(e)} "
                                  "(is it running, and is --scheduler its address?)") from None

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 
 import spoolwire
@@ -40,6 +41,20 @@ async def blocking(job):
     await job.flush()
     time.sleep(job.input.get("seconds", 3600))
     return "done"
+
+
+def _unpicklable():
+    lock = threading.Lock()
+
+    async def locked(job):
+        with lock:
+            return "locked"
+
+    return locked
+
+
+unpicklable = _unpicklable()
+NUMBER = 7
 
 
 async def deadly(job):
