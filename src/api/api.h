@@ -259,7 +259,7 @@ http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assis
     api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
 /* States of threads */
 http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
-http_handler api_thread_command, api_thread_events;
+http_handler api_thread_command, api_thread_events, api_thread_socket;
 /* Items */
 http_handler api_item_put, api_item, api_item_delete, api_items_search, api_namespaces;
 /* Checkpoints */

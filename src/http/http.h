@@ -249,6 +249,26 @@ bool http_stream_send(struct http_stream *st, const char *p, size_t n);
 enum { HTTP_STREAM_PIECES = 64 }; /* the most of them */
 bool http_stream_send_pieces(struct http_stream *st, const uv_buf_t *pieces, unsigned n);
 
+/* --- requests inside of a stream: http/inner.c --- */
+
+typedef void http_inner_answered(struct http_request *req,
+                                 int status,
+                                 struct str body,
+                                 void *arg);
+
+/* A request that came over an upgraded stream, such as a command over a WebSocket, of the
+ * caller that the stream's request was of.  The caller hands it to a handler, which must not
+ * answer with a stream; @answered takes the answer, also from inside of the handler, and the
+ * request is gone after it.  NULL: out of memory. */
+struct http_request *http_inner_new(struct http_stream *st,
+                                    const char *param,
+                                    struct str value,
+                                    struct str body,
+                                    http_inner_answered *answered,
+                                    void *arg);
+/* The stream is closed before the answer: @answered is not called. */
+void http_inner_leave(struct http_request *req);
+
 /* Pauses or resumes receiving. */
 void http_stream_pause(struct http_stream *st, bool is_paused);
 /* Bytes that the peer has not acknowledged. */

@@ -87,6 +87,9 @@ static void reset(struct http_request *req)
     req->origin = GUARD_NO_ORIGIN;
     req->preflight = 0;
     req->id_n = 0;
+    req->outer = NULL;
+    req->inner = NULL;
+    req->inner_arg = NULL;
     req->gone = NULL;
     req->gone_data = NULL;
     req->start_us = 0;
@@ -272,7 +275,7 @@ void request_finish(struct http_request *req)
         conn_settle(c);
 }
 
-static void add_orphan(struct http_request *req)
+void request_add_orphan(struct http_request *req)
 {
     struct http_loop *loop = req->loop;
 
@@ -283,7 +286,7 @@ static void add_orphan(struct http_request *req)
     loop->orphans = req;
 }
 
-static void remove_orphan(struct http_request *req)
+void request_remove_orphan(struct http_request *req)
 {
     if (req->prev != NULL)
         req->prev->next = req->next;
@@ -304,7 +307,7 @@ void request_leave(struct http_request *req)
         req->gone(req, req->gone_data);
         request_release(req);
     } else {
-        add_orphan(req);
+        request_add_orphan(req);
     }
 }
 
@@ -315,7 +318,7 @@ bool respond_begin(struct http_request *req)
     if (req->is_handled)
         counter_sub(&req->loop->counts.inflight, 1);
     if (req->conn == NULL) {
-        remove_orphan(req);
+        request_remove_orphan(req);
         request_release(req);
         return false;
     }
@@ -435,7 +438,9 @@ bool http_page_may_act(const struct http_request *req)
 
 void *http_visitor(const struct http_request *req)
 {
-    return req->conn != NULL ? req->conn->visitor : NULL;
+    const struct conn *c = req->inner != NULL ? req->outer : req->conn;
+
+    return c != NULL ? c->visitor : NULL;
 }
 
 void http_set_visitor(struct http_request *req, void *visitor)

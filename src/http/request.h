@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "http/guard.h"
 #include "http/header.h"
+#include "http/http.h"
 #include "http/parser.h"
 #include "http/pipeline.h"
 #include "http/router.h"
@@ -39,6 +40,10 @@ struct http_request {
     struct buf rest;    /* what was received after it */
     size_t rest_at;
 
+    struct conn *outer; /* of an inner one: the connection that it came over; NULL: closed */
+    http_inner_answered *inner; /* takes the answer of an inner one; NULL: it is none */
+    void *inner_arg;
+
     void (*gone)(struct http_request *req, void *data);
     void *gone_data;
     uint64_t start_us;
@@ -71,6 +76,12 @@ void request_leave(struct http_request *req);
 /* False without memory.  @rest may be a piece of what is kept already. */
 bool request_keep_rest(struct http_request *req, struct str rest);
 struct str request_rest(const struct http_request *req);
+
+/* Hands the answer of an inner request over, and frees it. */
+void inner_respond(struct http_request *req, int status, struct str body);
+/* Among those that no connection has; in their list. */
+void request_add_orphan(struct http_request *req);
+void request_remove_orphan(struct http_request *req);
 
 /* Bytes of the body since the last call. */
 size_t request_body_progress(struct http_request *req);

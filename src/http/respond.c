@@ -110,6 +110,10 @@ static void send_answer(struct http_request *req, struct str body)
 
 void http_respond(struct http_request *req, int status, const char *type, struct str body)
 {
+    if (req->inner != NULL) {
+        inner_respond(req, status, body);
+        return;
+    }
     if (!respond_begin(req))
         return;
     assert_owner(&req->conn->loop->owner);

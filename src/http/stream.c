@@ -139,8 +139,9 @@ static struct http_stream *begin(struct http_request *req,
     c->stream = (struct http_stream){ events, data };
     c->note = make_note(req);
     loop_count_stream(req);
-    http_set_visitor(req, NULL); /* no further request comes on this connection */
-    req->is_logged = true;       /* the stream will be */
+    if (events->received == NULL)
+        http_set_visitor(req, NULL); /* no further request comes on this connection */
+    req->is_logged = true;           /* the stream will be */
     conn_move(c, CONN_STREAM);
     respond_end(req);
     return &c->stream;

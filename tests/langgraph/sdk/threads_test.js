@@ -193,3 +193,76 @@ test('commands say what is wrong', async () => {
     assert.equal((await events(thread, { channels: ['values'], depth: -1 })).status, 422);
     reader.stop();
 });
+
+test('a thread stream of the SDK lives on its WebSocket alone', async () => {
+    const client = await clientOf(VERSION, server);
+    const thread = client.threads.stream({ assistantId: 'agent', transport: 'websocket' });
+    const texts = [];
+    const reading = (async () => {
+        for await (const message of thread.messages) texts.push(await message.text);
+    })();
+
+    await thread.run.start({ input: INPUT });
+    await until('the graph asks', () => thread.interrupts.length > 0);
+    await until('its messages', () => texts.length >= 2);
+    assert.deepEqual(texts.slice(0, 2), ['Let me check.', 'Subgraph note']);
+    await thread.input.respond({ namespace: [], interrupt_id: thread.interrupts[0].interruptId, response: 'yes' });
+    await until('the answer is used', async () => {
+        const { values } = await thread.state.get({ namespace: [] });
+        return values.messages.at(-1).content === 'Ok!';
+    });
+    await thread.close();
+    await reading;
+});
+
+// A WebSocket and what has come over it.
+async function socket(thread) {
+    const ws = new WebSocket(`${server.url.replace('http', 'ws')}/threads/${thread}/stream/events`);
+    const got = { list: [], answers: new Map(), send: (id, method, params) => ws.send(JSON.stringify({ id, method, params })) };
+
+    ws.addEventListener('message', ({ data }) => {
+        const message = JSON.parse(data);
+        if (message.type === 'event') got.list.push(message);
+        else got.answers.set(message.id, { ...message, at: got.list.length });
+    });
+    await new Promise((resolve, reject) => {
+        ws.addEventListener('open', resolve, { once: true });
+        ws.addEventListener('error', reject, { once: true });
+    });
+    got.answer = (id) => until(`the answer to ${id}`, () => got.answers.get(id));
+    got.close = () => ws.close();
+    return got;
+}
+
+test('subscriptions of a socket get the past in order, and each event once', async () => {
+    const thread = newThread();
+    const ws = await socket(thread);
+
+    ws.send(1, 'subscription.subscribe', { channels: ['lifecycle'], namespaces: [[]], depth: 0 });
+    assert.equal((await ws.answer(1)).type, 'success');
+    ws.send(2, 'run.start', { assistant_id: 'talks', input: INPUT });
+    assert.ok((await ws.answer(2)).result.run_id);
+    await until('its end', () => ws.list.some((e) => isRoot(e, 'completed')));
+    const n = ws.list.length;
+    ws.send(3, 'subscription.subscribe', { channels: ['messages', 'lifecycle'] });
+    const subscribed = await ws.answer(3);
+    assert.equal(subscribed.at, n); // the answer comes before its events
+    await until('the past', () => ws.list.slice(n).some((e) => isRoot(e, 'completed')));
+    const past = ws.list.slice(n);
+    assert.ok(past.some((e) => e.method === 'messages'));
+    for (let i = 1; i < past.length; i++) assert.ok(past[i].seq > past[i - 1].seq);
+    const m = ws.list.length;
+    ws.send(4, 'run.start', { assistant_id: 'talks', input: INPUT });
+    await until('the second run', () => ws.list.slice(m).some((e) => isRoot(e, 'completed')));
+    const live = ws.list.slice(m);
+    assert.equal(new Set(live.map((e) => e.event_id)).size, live.length);
+    ws.send(5, 'subscription.unsubscribe', { subscription_id: subscribed.result.subscription_id });
+    assert.equal((await ws.answer(5)).type, 'success');
+    ws.send(6, 'subscription.unsubscribe', { subscription_id: '77' });
+    assert.equal((await ws.answer(6)).error, 'no_such_subscription');
+    ws.send(7, 'bogus');
+    assert.equal((await ws.answer(7)).error, 'unknown_command');
+    ws.send(8, 'run.start', { assistant_id: 'nobody', input: INPUT });
+    assert.equal((await ws.answer(8)).error, 'invalid_argument');
+    ws.close();
+});
