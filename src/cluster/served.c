@@ -368,6 +368,7 @@ void served_begin(struct http_request *req,
     s->box = s->follower.box = box;
     s->watchers = watchers;
     s->follower.gateway = s->place.gateway;
+    s->follower.number = s->place.number;
     s->follower.message.deliver = on_pushes;
     s->flush.deliver = on_flush;
     s->stream = http_upgrade(req, STR(FRAME_PROTOCOL "/" CODEC_VERSION), &events, s);

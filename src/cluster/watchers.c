@@ -183,9 +183,9 @@ void watchers_begin(struct watchers *w, struct follower *f)
 {
     buf_init(&f->out, 2 * (size_t)MAX_PUSHES);
     (void)pthread_mutex_lock(&w->lock);
-    for (struct follower *old = w->all.next; old != &w->all; old = old->next)
-        if (strcmp(old->gateway, f->gateway) == 0)
-            end_follower(old);
+    for (struct follower *other = w->all.next; other != &w->all; other = other->next)
+        if (strcmp(other->gateway, f->gateway) == 0)
+            end_follower(other->number > f->number ? f : other);
     f->next = &w->all;
     f->prev = w->all.prev;
     f->prev->next = w->all.prev = f;

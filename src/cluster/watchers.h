@@ -27,9 +27,10 @@ struct watchers;
 MUST_CHECK int watchers_new(struct watchers **ret);
 void watchers_free(struct watchers *w);
 
-/* A connection of another gateway.  Its owner embeds it, and sets the first three. */
+/* A connection of another gateway.  Its owner embeds it, and sets the first four. */
 struct follower {
     const char *gateway;         /* its id; borrowed */
+    uint64_t number;             /* the how many'th connection of that gateway */
     struct mailbox *box;         /* borrowed */
     struct loop_message message; /* posted when there is something for watchers_take() */
     struct follower *prev, *next;
@@ -42,7 +43,8 @@ struct follower {
 };
 
 /* On the loop of the connection.  It follows from now on, in place of an older connection of
- * that gateway. */
+ * that gateway.  If there is a newer one, whose bytes were read first, it is itself to be cut.
+ */
 void watchers_begin(struct watchers *w, struct follower *f);
 /* It is not used by others any more.  True: its message will still be delivered. */
 bool watchers_end(struct watchers *w, struct follower *f);

@@ -160,6 +160,23 @@ static void an_older_connection_of_a_gateway_is_over(void **state)
     buf_done(&out);
 }
 
+/* Two threads may read the bytes of both. */
+static void a_connection_that_is_read_late_ends_no_newer_one(void **state)
+{
+    struct fixture *f = *state;
+    static struct follower older; /* its message is still in the mailbox at the end */
+    struct buf out;
+
+    buf_init(&out, 1024);
+    f->one.number = 2;
+    begin(f, &older, "one");
+    assert_int_equal(publish(f, "a"), 2);
+    assert_false(watchers_take(f->watchers, &older, &out));
+    assert_true(watchers_take(f->watchers, &f->one, &out));
+    (void)watchers_end(f->watchers, &older);
+    buf_done(&out);
+}
+
 /* What comes over one connection is of one writer. */
 static void connections_end_with_the_right_to_write(void **state)
 {
@@ -258,6 +275,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_silent_follower_does_not_count, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_older_connection_of_a_gateway_is_over, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_connection_that_is_read_late_ends_no_newer_one,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(connections_end_with_the_right_to_write, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(
