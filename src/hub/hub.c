@@ -189,8 +189,11 @@ void hub_rechecked(struct hub *h, const struct recheck_job *job)
                                                .ts = clock_wall_ms() } };
     struct topic *t = topic_find(h, news.change.job);
 
-    /* A change that arrived meanwhile may be newer than this. */
-    if (t == NULL || t->has_news || (job->code != 0 && !news.change.gone))
+    if (t == NULL || (job->code != 0 && !news.change.gone))
+        return;
+    /* A change that arrived meanwhile may be newer than this, unless this has more records. */
+    bool is_ahead = !news.change.gone && t->key == job->key && job->last_seq > t->told_seq;
+    if (t->has_news && !is_ahead)
         return;
     if (news.change.gone && t->key == 0)
         return; /* it never existed */

@@ -6,6 +6,7 @@
 #include "framing/framing.h"
 #include "hub/recheck.h"
 #include "hub/thread_pool.h"
+#include "hub/topic.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,6 +222,33 @@ static void an_attempt_that_nobody_told_of_is_found(void **state)
     assert_int_equal(count_wakes(f), N_JOBS); /* only heartbeats look at it */
 }
 
+/* One that comes while the store is asked. */
+static void an_old_change_does_not_hide_what_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct job_reader *j = &f->jobs[0];
+    const struct change old = {
+        .job = str_of(j->id), .key = j->key, .last_seq = j->seq, .state = JOB_RUNNING
+    };
+    int64_t end = clock_steady_ms() + WAIT_MS;
+
+    settle(f);
+    while (f->hub->recheck->task.loop_call.is_pending) {
+        assert_true(clock_steady_ms() < end);
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    }
+    ok(store_begin(f->store, &why));
+    append(f, j);
+    ok(store_commit(f->store, &why));
+    hub_shared_look(f->shared, old.job);           /* asks the store */
+    f->notifier.hear(f->notifier.arg, &old, NULL); /* delivered before the answer */
+    while (next(j) != HUB_BEHIND) {
+        assert_true(clock_steady_ms() < end);
+        (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+        uv_sleep(1);
+    }
+}
+
 static void a_state_that_nobody_told_of_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -314,6 +342,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(records_that_nobody_told_of_are_found, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_attempt_that_nobody_told_of_is_found, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_old_change_does_not_hide_what_is_found, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_state_that_nobody_told_of_is_found, set_up,
                                         tear_down),
