@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cluster/codec.h"
+#include "cluster/watchers.h"
 #include "journal/counts.h"
 
 #include <inttypes.h>
@@ -218,6 +219,7 @@ void gateway_start(struct sim *s, struct server *g)
     if (mailbox_new(NULL, &g->served) != 0 || newest_new(&g->newest) != 0)
         abort();
     link.journal = g->journal;
+    pushes_start(s, g, &link.follow);
     memcpy(link.secret, gateways_secret, sizeof(link.secret));
     memcpy(link.gateway, g->id, sizeof(link.gateway));
     if (link_new(&link, &g->link, &err) != 0)
@@ -249,6 +251,7 @@ static void step_up(struct sim *s, struct server *g)
     if (!s->draining && chance_of(&s->chance, s->p.read_fault_permille * 5))
         disk_fail(s->disk, true, chance_of(&s->chance, 500) ? DISK_OPEN_JOBS : DISK_NOTED, 1);
     g->store = disk_open_shared(s->disk);
+    s->writer_since = s->model->n_commits;
     int code =
         journal_open(g->journal, g->store, (struct breadcrumb){ 0 }, s->dead, s->n_dead, &err);
     disk_heal(s->disk);
@@ -266,13 +269,17 @@ static void step_up(struct sim *s, struct server *g)
     g->good_since = -1;
     g->last_turn = 0;
     model_forget_numbers(s);
+    watchers_open(g->watchers, true);
     member_set_writer(g->member, 0, true);
+    pushes_trust_no_older(s, g);
 }
 
 static void step_down(struct sim *s, struct server *g)
 {
     sim_note(s, "gateway %u no longer writes", g->instance);
     s->server = g;
+    watchers_open(g->watchers, false);
+    g->n_downs++;
     member_set_writer(g->member, 0, false);
     g->is_closing = true;
     server_begin_turns(s);
@@ -310,7 +317,7 @@ static void beat(struct sim *s, struct server *g)
 
 static bool may(struct sim *s, unsigned permille)
 {
-    return s->draining || chance_of(&s->chance, permille);
+    return s->draining || s->is_calm || chance_of(&s->chance, permille);
 }
 
 static void step(struct sim *s, struct server *g)
@@ -325,8 +332,22 @@ static void step(struct sim *s, struct server *g)
         fake_mailbox_deliver(g->served);
     if (may(s, 700))
         beat(s, g);
-    if (may(s, 500))
-        stand_by(s, g);
+}
+
+void gateways_move(struct sim *s)
+{
+    network_step(s);
+    for (size_t i = 0; i < s->p.n_gateways; i++)
+        step(s, &s->servers[i]);
+}
+
+bool gateways_are_quiet(const struct sim *s)
+{
+    for (size_t i = 0; i < s->p.n_gateways; i++)
+        if (s->servers[i].up && !s->servers[i].is_frozen &&
+            fake_mailbox_waiting(s->servers[i].served) > 0)
+            return false;
+    return network_is_quiet(s);
 }
 
 void gateways_turn(struct sim *s)
@@ -451,8 +472,13 @@ void gateways_step(struct sim *s)
     for (size_t i = 0; i < s->p.n_gateways; i++)
         recover(s, &s->servers[i]);
     network_step(s);
-    for (size_t i = 0; i < s->p.n_gateways; i++)
-        step(s, &s->servers[(first + i) % s->p.n_gateways]);
+    for (size_t i = 0; i < s->p.n_gateways; i++) {
+        struct server *g = &s->servers[(first + i) % s->p.n_gateways];
+
+        step(s, g);
+        if (g->up && !g->is_frozen && may(s, 500))
+            stand_by(s, g);
+    }
     if (!s->draining && !s->nested && chance_of(&s->chance, s->p.crash_permille * 2))
         go_wrong(s);
 }

@@ -3,6 +3,7 @@
  *     gateways.c  who lives, who writes, who is frozen, killed or sent away; what each forwards
  *     members.c   the list of gateways in the database (store/gateways.h)
  *     network.c   connections between them
+ *     pushes.c    records that go from the writer to the others' readers
  *
  * Each gateway has a real journal, link, member, and connections that it serves.  The standby
  * (cluster/standby.c) sleeps and waits for locks, so it is played.  The database is played too:
@@ -45,5 +46,25 @@ void network_step(struct sim *s);
 void network_read_rest(struct sim *s, const struct server *g);
 /* That gateway is gone: nobody serves its connections any more. */
 void network_lose(struct sim *s, const struct server *g);
+/* Is that gateway connected to @writer? */
+bool network_is_up(const struct sim *s, const struct server *g, const struct server *writer);
+/* Has all arrived that was sent? */
+bool network_is_quiet(const struct sim *s);
+
+/* Nothing goes wrong: what is sent arrives, each gateway does what it has to do, and nobody
+ * makes a turn. */
+void gateways_move(struct sim *s);
+bool gateways_are_quiet(const struct sim *s);
+
+/* --- pushes.c ------------------------------------------------------------------- */
+
+void __real_link_doubt(struct journal_link *l);
+void __wrap_link_doubt(struct journal_link *l);
+
+/* For the link of @g. */
+void pushes_start(struct sim *s, struct server *g, struct follow_options *ret);
+void pushes_stop(struct server *g);
+/* Another gateway writes, and @g knows it. */
+void pushes_trust_no_older(struct sim *s, struct server *g);
 
 #endif

@@ -86,7 +86,7 @@ int gateways_beat(struct gateways *g, gateway_cb cb, void *arg, struct error *er
 {
     struct sim *s = g->sim;
 
-    if (!s->draining && chance_of(&s->chance, s->p.fault_permille / 2))
+    if (!s->draining && !s->is_calm && chance_of(&s->chance, s->p.fault_permille / 2))
         return error_set(err, ERR_IO, "a beat was not stored");
     life_of(g)->beat++;
     life_of(g)->is_connected = true;

@@ -31,6 +31,7 @@ static void free_truth(struct truth *t)
     for (size_t i = 0; i < t->n; i++)
         record_unref(t->recs[i]);
     free(t->recs);
+    free(t->commits);
     free(t);
 }
 
@@ -219,9 +220,11 @@ static void take_record(struct model *m, struct truth *t, struct json_reader *re
     if (t->n == t->cap) {
         t->cap = t->cap > 0 ? t->cap * 2 : 64;
         t->recs = disk_must(realloc(t->recs, t->cap * sizeof(struct record *)));
+        t->commits = disk_must(realloc(t->commits, t->cap * sizeof(t->commits[0])));
     }
     if (record_new_with_header(&rec, &t->recs[t->n]) != 0)
         abort();
+    t->commits[t->n] = m->n_commits;
     t->n++;
 }
 

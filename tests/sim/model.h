@@ -41,6 +41,7 @@ struct truth {
     struct truth *next;
     struct disk_job *job;
     struct record **recs; /* refs, with their heads */
+    uint64_t *commits;    /* that stored each of them */
     size_t n, cap;
     struct canon *canons;
     const struct journal_agent *agent;

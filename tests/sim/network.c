@@ -20,16 +20,24 @@
 struct link_socket {
     struct link_socket *next;
     struct sim *sim;
+    const uv_loop_t *loop; /* borrowed: the link's */
     struct link_socket_events events;
     unsigned to; /* the instance of a gateway */
     struct buf up, down;
     struct http_request *http; /* owned; NULL: not accepted yet */
     bool is_connected, is_sending;
     bool is_slow;        /* what is sent up takes long */
+    bool is_slow_down;   /* and what is sent down */
+    unsigned n_downs;    /* the other side's, when it was accepted */
     bool is_cut;         /* the client is to hear of it */
     bool is_closed;      /* by the client */
     bool is_server_over; /* the other side hears nothing any more */
 };
+
+static bool is_calm(const struct sim *s)
+{
+    return s->draining || s->is_calm;
+}
 
 static struct server *target(const struct link_socket *c)
 {
@@ -80,12 +88,14 @@ struct link_socket *link_socket_open(uv_loop_t *loop,
     struct link_socket *c = disk_must(calloc(1, sizeof(*c)));
 
     (void)tls;
-    (void)loop;
     c->sim = running;
+    c->loop = loop;
     c->events = *events;
     c->to = (unsigned)strtoul(to->port, NULL, 10);
     c->is_slow =
-        !running->draining && running->p.cut_permille > 0 && chance_of(&running->chance, 150);
+        !is_calm(running) && running->p.cut_permille > 0 && chance_of(&running->chance, 150);
+    c->is_slow_down =
+        !is_calm(running) && running->p.cut_permille > 0 && chance_of(&running->chance, 250);
     buf_init(&c->up, SIZE_MAX / 4);
     buf_init(&c->down, SIZE_MAX / 4);
     c->next = running->sockets;
@@ -122,15 +132,30 @@ static void end_server_side(struct link_socket *c)
     c->http = NULL;
 }
 
+/* What the socket takes at once: the rest waits in the gateway. */
+static size_t room_of(const struct link_socket *c)
+{
+    return c->is_slow_down ? 60 : SIZE_MAX / 4;
+}
+
 static void take_back(struct link_socket *c)
 {
     if (c->http == NULL)
         return;
     buf_str(&c->down, buf_text(&c->http->got));
     buf_clear(&c->http->got);
-    c->http->room = SIZE_MAX / 4;
-    if (c->http->cut && !c->is_closed)
+    bool has_moved = target(c) == NULL || target(c)->n_downs != c->n_downs;
+    if (c->http->cut && !c->is_closed && !has_moved)
         sim_fail(c->sim, "a gateway cuts another off: %s", c->http->reason);
+}
+
+/* Is the gateway frozen that has opened it? */
+static bool is_frozen_here(const struct link_socket *c)
+{
+    for (size_t i = 0; i < c->sim->p.n_gateways; i++)
+        if (c->sim->servers[i].up && c->sim->servers[i].link_loop == c->loop)
+            return c->sim->servers[i].is_frozen;
+    return false;
 }
 
 static void drop_front(struct buf *b, size_t n)
@@ -160,12 +185,13 @@ static void accept_it(struct link_socket *c, struct server *g)
     struct str head = str_head(buf_text(&c->up), n);
     c->http = disk_must(calloc(1, sizeof(*c->http)));
     buf_init(&c->http->got, SIZE_MAX / 4);
-    c->http->room = SIZE_MAX / 4;
+    c->http->room = room_of(c);
+    c->n_downs = g->n_downs;
     c->http->authorization = header(head, "Authorization: ");
     c->http->upgrade = header(head, "Upgrade: ");
     c->http->link = header(head, SERVED_LINK_HEADER ": ");
     buf_lit(&c->down, "HTTP/1.1 101 Switching Protocols\r\n\r\n");
-    served_begin(c->http, gateways_secret, g->newest, g->journal, NULL, g->served);
+    served_begin(c->http, gateways_secret, g->newest, g->journal, g->watchers, g->served);
     if (!c->http->streaming && c->http->status == 409 && c->is_closed) {
         end_server_side(c); /* the next one was faster */
         return;
@@ -178,7 +204,7 @@ static void accept_it(struct link_socket *c, struct server *g)
 
 static size_t some_of(struct link_socket *c, size_t n)
 {
-    if (c->sim->draining || chance_of(&c->sim->chance, 800))
+    if (is_calm(c->sim) || chance_of(&c->sim->chance, 800))
         return n;
     return 1 + chance_below(&c->sim->chance, n);
 }
@@ -189,7 +215,7 @@ static void arrive_up(struct link_socket *c)
 
     if (g == NULL || g->is_frozen || c->up.n == 0)
         return;
-    if (c->is_slow && c->http != NULL && !c->sim->draining && chance_of(&c->sim->chance, 950))
+    if (c->is_slow && c->http != NULL && !is_calm(c->sim) && chance_of(&c->sim->chance, 950))
         return;
     if (c->http != NULL && c->http->cut) {
         end_server_side(c);
@@ -209,8 +235,18 @@ static void arrive_up(struct link_socket *c)
 
 static void arrive_down(struct link_socket *c)
 {
+    const struct server *g = target(c);
+
+    if (c->is_slow_down && !is_calm(c->sim) && chance_of(&c->sim->chance, 950))
+        return;
     take_back(c);
-    if (c->is_closed || c->is_cut || c->down.n == 0)
+    if (c->http != NULL && c->http->streaming && g != NULL && !g->is_frozen)
+        fake_http_drain(c->http, room_of(c) - c->http->room);
+    if (c->is_closed || c->is_cut)
+        return;
+    if (c->down.n == 0 && c->http != NULL && c->http->cut)
+        end_server_side(c);
+    if (c->down.n == 0)
         return;
     size_t n = some_of(c, c->down.n);
     struct buf piece LOCAL_BUF(SIZE_MAX / 4);
@@ -233,6 +269,11 @@ static void move(struct link_socket *c)
             (g == NULL || !g->is_frozen))
             end_server_side(c);
         else if (!c->is_server_over)
+            arrive_up(c);
+        return;
+    }
+    if (is_frozen_here(c)) {
+        if (!c->is_server_over)
             arrive_up(c);
         return;
     }
@@ -277,14 +318,32 @@ void network_step(struct sim *s)
 {
     for (struct link_socket *c = s->sockets, *next; c != NULL; c = next) {
         next = c->next;
-        if (!s->draining && chance_of(&s->chance, s->p.cut_permille)) {
+        if (!is_calm(s) && chance_of(&s->chance, s->p.cut_permille)) {
             sim_note(s, "a connection to gateway %u is cut", c->to);
             c->is_cut = true;
         }
-        if (s->draining || chance_of(&s->chance, s->p.network_permille))
+        if (is_calm(s) || chance_of(&s->chance, s->p.network_permille))
             move(c);
     }
     free_closed(s);
+}
+
+bool network_is_up(const struct sim *s, const struct server *g, const struct server *writer)
+{
+    for (const struct link_socket *c = s->sockets; c != NULL; c = c->next)
+        if (c->loop == g->link_loop && c->to == writer->instance && !c->is_closed &&
+            !c->is_cut && !c->is_server_over && c->http != NULL)
+            return link_is_up(g->link);
+    return false;
+}
+
+bool network_is_quiet(const struct sim *s)
+{
+    for (const struct link_socket *c = s->sockets; c != NULL; c = c->next)
+        if (c->is_closed || c->is_cut || c->is_server_over || c->http == NULL || c->up.n > 0 ||
+            c->down.n > 0 || c->http->got.n > 0 || c->http->n_pending > 0)
+            return false;
+    return true;
 }
 
 void network_read_rest(struct sim *s, const struct server *g)

@@ -679,9 +679,29 @@ static bool is_told(const struct sim *s, const struct server *server)
     return s->p.n_gateways == 0 || server->store == NULL || disk_holds(s->disk, server->store);
 }
 
+/* Everybody has what was pushed and told. */
+static void check_pushed(struct sim *s)
+{
+    for (size_t i = 0; i < MAX_READERS; i++) {
+        struct reader_sim *r = &s->readers[i];
+        struct truth *t = r->req != NULL && r->req->streaming ? job_of(s, r) : NULL;
+
+        if (t != NULL && t->gone == 0 && pushes_reach(s, r->home, r->loop) && !has_all(s, r, t))
+            sim_fail(s,
+                     "%s (%s of %s) is at %" PRIu64 ".%u: more was neither pushed nor told to "
+                     "gateway %u",
+                     r->name, r->format->dialect->name, r->job, r->cursor.seq, r->cursor.k,
+                     r->home->instance);
+    }
+}
+
 void readers_settle(struct sim *s)
 {
     come_to_rest(s);
+    if (pushes_settle(s)) {
+        come_to_rest(s);
+        check_pushed(s);
+    }
     /* What was not told is found by a re-check: the next one, or the one after it when
      * something else was told meanwhile. */
     for (unsigned i = 0; i < 2 && s->server->notifier.ops->may_lose; i++) {

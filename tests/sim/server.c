@@ -3,6 +3,7 @@
 #include "base/container_of.h"
 #include "base/error.h"
 #include "cluster/codec.h"
+#include "cluster/watchers.h"
 #include "journal/counts.h"
 #include "journal/inbox.h"
 
@@ -45,7 +46,10 @@ static void on_stepped(void *arg, int64_t ms, bool was_down)
 
 static bool on_wanted(void *arg, struct str job)
 {
-    return hub_wanted(((struct sim *)arg)->server->shared, job);
+    const struct server *server = ((struct sim *)arg)->server;
+
+    return hub_wanted(server->shared, job) ||
+           (server->watchers != NULL && watchers_want(server->watchers, job));
 }
 
 static void on_published(void *arg, const struct publication *pubs, size_t n)
@@ -55,8 +59,9 @@ static void on_published(void *arg, const struct publication *pubs, size_t n)
     if (!s->server->turn_committed)
         sim_fail(s, "news of something that was not committed");
     hub_published(s->server->shared, pubs, n);
-    if (s->server->member != NULL)
-        member_published(s->server->member, pubs, n, 0);
+    if (s->server->member != NULL) /* as cluster_published() */
+        member_published(s->server->member, pubs, n,
+                         watchers_push(s->server->watchers, pubs, n));
 }
 
 /* As from another process: nothing of the caller's is there when it is heard. */
@@ -315,6 +320,7 @@ static void tick_loops(struct sim *s, struct server *server)
 
         for (unsigned n = 0; s->now - loop->last_tick >= 1000 && n < 3; n++) {
             loop->last_tick += 1000;
+            loop->rechecks |= hub_hears_others(loop->hub);
             fake_timer_tick(&loop->http.uv);
         }
         if (s->now - loop->last_tick > 1000)
@@ -379,6 +385,7 @@ static void stop(struct sim *s)
         mailbox_free(server->served);
     member_free(server->member);
     newest_free(server->newest);
+    pushes_stop(server);
     for (unsigned i = 0; i < s->p.n_loops; i++)
         mailbox_free(server->loops[i].box);
     hub_shared_free(server->shared);

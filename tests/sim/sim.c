@@ -429,9 +429,9 @@ static uint64_t run_seed(uint64_t seed, bool verbose, bool has_gateways)
         call_free(s->calls);
     if (verbose)
         printf("seed %" PRIu64 ": %" PRIu64 " commits, %" PRIu64 " batches, %" PRIu64
-               " frames, %zu questions\n",
+               " frames, %zu questions, %" PRIu64 " pushed records\n",
                seed, s->model->n_commits, s->model->n_batches, s->model->n_reads,
-               s->model->n_questions);
+               s->model->n_questions, s->n_pushed);
     model_free(s->model);
     disk_free(s->disk);
     for (size_t i = 0; i < s->p.n_agents; i++)

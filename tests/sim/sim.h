@@ -7,8 +7,8 @@
  *     speakers.c  workers that are heard over a channel
  *     script.c    what a worker says: valid astream_events lines
  *     readers.c   readers of streams in every dialect, and what they must get
- *     gateways.c  several servers over one store: see gateways.h
- *     model.c     what must hold after every commit and every reply
+ *     gateways.c, members.c, network.c, pushes.c  several servers over one store: see
+ * gateways.h model.c     what must hold after every commit and every reply
  *
  * One thread, virtual time, one seed.  Whatever is violated ends the process. */
 #ifndef SIM_SIM_H
@@ -86,6 +86,7 @@ struct loop {
     struct streams *streams;
     struct traffic traffic;
     int64_t last_tick;
+    bool rechecks; /* it has begun to look at the store once a second */
 };
 
 struct server {
@@ -117,15 +118,19 @@ struct server {
     uv_loop_t *link_loop;
     struct mailbox *served; /* of connections of others */
     struct newest *newest;
+    struct watches *watches;   /* what its readers wait for */
+    struct watchers *watchers; /* and those of others */
+    uint64_t trusts_after;     /* no push of an older commit is heard */
     struct cluster_member *member;
     struct gateways *gateways;     /* borrowed: the member's */
     int64_t beat_at, steady_since; /* the last beat; they come in time since */
     int64_t again_at;              /* it starts, recovers or ends */
     int64_t frozen_until;
     bool is_frozen, is_in_turn, is_leaving;
-    bool is_closing; /* its journal makes its last turns */
-    bool is_late;    /* it was frozen in this turn */
-    int64_t late_at; /* the last such turn: what it has renewed is not known */
+    unsigned n_downs; /* how often it has ceased to write */
+    bool is_closing;  /* its journal makes its last turns */
+    bool is_late;     /* it was frozen in this turn */
+    int64_t late_at;  /* the last such turn: what it has renewed is not known */
 };
 
 /* A gateway from its start to its end, as the database knows it. */
@@ -175,6 +180,9 @@ struct sim {
     unsigned n_servers;
     struct gateway_life lives[MAX_INSTANCES];
     struct link_socket *sockets; /* owned */
+    uint64_t writer_since;       /* commits before the one that writes has begun */
+    uint64_t n_pushed;           /* records that were pushed to another gateway */
+    bool is_calm;                /* nothing goes wrong just now, and nothing takes long */
     struct server *turning;      /* makes a turn just now; NULL: none */
     bool nested;                 /* others go on while one is in its turn */
     char notes[N_NOTES][NOTE_BYTES];
@@ -274,6 +282,12 @@ void gateways_settle(struct sim *s);
 void gateways_check_answer(struct call *c);
 /* The same in the turn of its own one. */
 void gateways_check_own(struct call *c);
+
+/* All that is under way between gateways arrives, and time passes without a re-check.  False:
+ * hints may be lost, or it does not end. */
+bool pushes_settle(struct sim *s);
+/* Does @g then hear of everything, on this of its loops? */
+bool pushes_reach(struct sim *s, const struct server *g, unsigned loop);
 
 void workers_init(struct sim *s);
 void workers_done(struct sim *s);
