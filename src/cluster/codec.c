@@ -112,10 +112,16 @@ void codec_put_request(struct buf *b, const struct journal_request *req)
         put_parts(b, req, FLOW_IN);
 }
 
+/* Lines that an append has refused are no error of the request. */
+static bool says_why(const struct journal_request *req)
+{
+    return req->code != 0 || (req->op == JOURNAL_APPEND && req->append.taken.rejected > 0);
+}
+
 void codec_put_answer(struct buf *b, const struct journal_request *req)
 {
     put_int(b, req->code);
-    put_text(b, req->code != 0 ? str_of(req->why.text) : STR_NONE);
+    put_text(b, says_why(req) ? str_of(req->why.text) : STR_NONE);
     for (; req != NULL; req = next_job(req))
         put_parts(b, req, FLOW_OUT);
 }
@@ -369,7 +375,7 @@ int codec_read_answer(struct str bytes, struct journal_request *req)
 
     req->code = read_small(&d, 0);
     struct str why = read_text(&d);
-    if (req->code != 0)
+    if (req->code != 0 || !str_absent(why))
         (void)error_set(&req->why, req->code, "%.*s", STR_ARG(str_head(why, 239)));
     for (; req != NULL && d.err == 0; req = (struct journal_request *)(uintptr_t)next_job(req))
         read_parts(&d, req, FLOW_OUT);

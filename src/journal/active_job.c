@@ -168,6 +168,7 @@ int active_job_add(struct journal *j, const struct job_row *row, struct active_j
     j->is_changed = true;
     if (job->state == JOB_QUEUED)
         active_job_enqueue(job);
+    job->queued_at = job->row.created; /* not all of a shard's at the time of its recovery */
     *ret = job;
     return 0;
 }

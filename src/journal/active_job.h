@@ -34,6 +34,7 @@ enum {
 struct active_job {
     struct active_job *next_touched;
     struct active_job *prev, *next; /* in its agent's queue, or its owner's, while queued */
+    int64_t queued_at;              /* when it was put there; recovered: when it was made */
     struct owner *owner;            /* NULL: no owner */
     bool held;                      /* it is in its owner's queue */
     struct thread *thread;          /* NULL: not a run of a thread */

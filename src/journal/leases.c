@@ -190,7 +190,7 @@ static void look(struct journal *j, struct journal_request *req)
     if (has_own || journal_has_call_for(j, req))
         req->work.oldest = 0;
     else if (job != NULL)
-        req->work.oldest = job->row.created;
+        req->work.oldest = job->queued_at;
     else
         refuse(req, ERR_NOT_FOUND, "no job is waiting");
 }
@@ -218,8 +218,9 @@ bool journal_lease(struct journal *j, struct journal_request *req)
     if (give(j, req))
         return false;
     refuse(req, ERR_NOT_FOUND, "no job is waiting");
-    /* One of several shards is asked for all that it has; it may have to read more first. */
-    if (req->work.wait_ms <= 0 && !(j->opt.n_shards > 1 && j->is_late))
+    /* What there is may have to be read first: then also one that does not wait is answered by
+     * the next turn. */
+    if (req->work.wait_ms <= 0 && !j->is_late)
         return j->opt.n_shards > 1 && req->work.takes_calls && journal_take(j, req);
     req->work.deadline = j->now + req->work.wait_ms;
     if (waiting_add(j, req) == 0)

@@ -41,6 +41,7 @@ void active_job_enqueue(struct active_job *job)
     if (job->agent == NULL || job->next != NULL || job->row.set_aside != 0 ||
         !runs_may_begin(job))
         return;
+    job->queued_at = job->journal->now;
     job->held = !owner_has_room(job);
     struct queue *q = queue_of(job);
     if (job->held)

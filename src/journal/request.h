@@ -201,7 +201,7 @@ struct work_request {
     struct str answers; /* {id: value, …} to resume with; absent: a start */
     struct run_row run; /* if the job is a run */
     uint64_t number;    /* increases with every lease */
-    int64_t oldest;     /* `looks`: when its job was created; 0: it holds one already, or a
+    int64_t oldest;     /* `looks`: since when its job is queued; 0: it holds one already, or a
                            call waits */
     /* Used by the journal: */
     int64_t deadline;

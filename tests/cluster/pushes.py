@@ -1,4 +1,4 @@
-"""Records that the gateway that writes sends to others, whose readers wait for them."""
+"""Records that the gateway that writes sends to others, whose readers wait for them.  With one shard, so that it is known who writes."""
 
 import re
 import time
@@ -32,7 +32,7 @@ def send_until_pushed(lease, stream, b, at=0):
 @case
 def pushed_records_have_the_bytes_of_the_writers():
     """In every dialect, with header records that were made before the reader came."""
-    with cluster(2) as (a, b):
+    with cluster(2, shards=1) as (a, b):
         job, lease = leased(a)
         streams = [(a.stream(job, dialect), b.stream(job, dialect)) for dialect in ("raw", "aiq", "nodes", "envelope")]
         send_until_pushed(lease, streams[0][1], b)
@@ -52,7 +52,7 @@ def pushed_records_have_the_bytes_of_the_writers():
 
 @case
 def a_gateway_without_readers_is_told_nothing():
-    with cluster(2) as (a, b):
+    with cluster(2, shards=1) as (a, b):
         job, lease = leased(a)
         with b.stream(job) as stream:
             send_until_pushed(lease, stream, b)
@@ -107,7 +107,7 @@ def a_link_that_is_cut_between_pushes_leaves_no_gap():
 
 @case
 def readers_go_on_when_the_writer_that_pushes_is_killed():
-    with cluster(3) as (a, b, c):
+    with cluster(3, shards=1) as (a, b, c):
         job, lease = leased(b)
         with c.stream(job) as stream:
             n = send_until_pushed(lease, stream, c)

@@ -66,6 +66,18 @@ def every_answer_of_a_refusal_is_the_writers():
 
 
 @case
+def lines_that_a_batch_has_wrong_are_named_on_any_gateway():
+    with cluster(2) as gateways:
+        job = gateways[0].submit()
+        lease = Worker(gateways[0]).lease()
+        equal(lease.job, job)
+        for g in gateways:
+            lease.worker.server = g
+            told = lease.send(token("x"), "not JSON")
+            equal((told["rejected"], told["error"]), (1, "line 2: not JSON and not an SSE field"), g.url)
+
+
+@case
 def an_idempotency_key_holds_on_all_gateways():
     with cluster() as gateways:
         key = {"Idempotency-Key": "k1"}
