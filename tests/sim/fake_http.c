@@ -186,6 +186,29 @@ size_t http_stream_unsent(const struct http_stream *st)
     return request_of((struct http_stream *)(uintptr_t)st)->n_pending;
 }
 
+/* Nobody here sends commands over a WebSocket. */
+struct http_request *http_inner_new(struct http_stream *st,
+                                    const char *param,
+                                    struct str value,
+                                    struct str body,
+                                    http_inner_answered *answered,
+                                    void *arg)
+{
+    (void)st;
+    (void)param;
+    (void)value;
+    (void)body;
+    (void)answered;
+    (void)arg;
+    check(false, "a request inside of a stream");
+    return NULL;
+}
+
+void http_inner_leave(struct http_request *req)
+{
+    (void)req;
+}
+
 bool http_asks_upgrade(const struct http_request *req)
 {
     return !str_absent(req->upgrade);
