@@ -230,30 +230,6 @@ bool http_stream_is_stalled(const struct http_stream *st)
     return false;
 }
 
-/* No reader of the simulator follows a thread. */
-struct http_request *http_inner_new(struct http_stream *st,
-                                    const char *param,
-                                    struct str value,
-                                    struct str body,
-                                    http_inner_answered *answered,
-                                    void *arg)
-{
-    (void)st;
-    (void)param;
-    (void)value;
-    (void)body;
-    (void)answered;
-    (void)arg;
-    check(false, "a request inside of a stream");
-    return NULL;
-}
-
-void http_inner_leave(struct http_request *req)
-{
-    (void)req;
-    check(false, "a request inside of a stream");
-}
-
 /* --- the client's side ---------------------------------------------------------- */
 
 void fake_http_drain(struct http_request *req, size_t n)
