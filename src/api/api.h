@@ -30,6 +30,7 @@ struct app_agent {
     struct str description;
     bool is_public;
     enum agent_kind kind;
+    struct str config, context; /* of its own assistant; JSON objects */
 };
 
 /* Settings that can be replaced while the loops run; old ones are kept as long as the app. */

@@ -11,6 +11,7 @@
 #include "base/text_format.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/defaults.h"
 #include "cli/interpreter.h"
 #include "cli/parcel.h"
 #include "cli/project.h"
@@ -103,6 +104,27 @@ static void put_command(struct dev *d, const struct project_graph *g, const char
     buf_lit(out, "]\n");
 }
 
+/* What the environment says of the graph. */
+static int put_defaults(struct dev *d, const struct project_graph *g, struct error *err)
+{
+    struct buf config LOCAL_BUF(MAX_SETTINGS);
+    struct buf context LOCAL_BUF(MAX_SETTINGS);
+    int code = defaults_of_graph(g->name, &config, &context, err);
+
+    if (code != 0 || config.n == 0)
+        return code;
+    buf_char(&config, '\0');
+    buf_lit(&d->settings, "    assistant:\n      config: ");
+    put_word(&d->settings, config.p);
+    if (context.n > 0) {
+        buf_char(&context, '\0');
+        buf_lit(&d->settings, "\n      context: ");
+        put_word(&d->settings, context.p);
+    }
+    buf_lit(&d->settings, "\n");
+    return 0;
+}
+
 static void put_agent(struct dev *d, const struct project_graph *g, const char *program)
 {
     struct buf *out = &d->settings;
@@ -143,6 +165,8 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
         if (program[0] == '\0' && find_program(d, g->kit, program, PATH_MAX) != EXIT_OK)
             return EXIT_TROUBLE;
         put_agent(d, g, program);
+        if (put_defaults(d, g, err) != 0)
+            return cli_trouble(d->args->path, "%s", err->text);
     }
     if (out->error != 0)
         return cli_trouble(d->args->path, "out of memory");

@@ -85,6 +85,11 @@ struct config_dask {
     char **args;     /* further arguments of the bridge, or NULL */
 };
 
+/* Of the LangGraph assistant that an agent has by itself; JSON objects. */
+struct config_assistant {
+    struct str config, context;
+};
+
 /* The functions of the queue that we serve whose calls are jobs of an agent. */
 struct config_serves {
     char *function; /* NULL: none */
@@ -98,6 +103,7 @@ struct config_agent {
     enum agent_kind kind;
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
+    struct config_assistant assistant;
     char **argv;            /* NULL: not a kind with processes, or built in */
     char **env;             /* NAME=value, or NULL: nothing to add */
     char *cwd;              /* NULL: the server's */

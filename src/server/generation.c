@@ -45,7 +45,9 @@ static void fill_agents(struct generation *g)
                                     .fed = fed(a->kind),
                                     .places = places(a->kind),
                                     .is_published = is_published(g->config, a) };
-        g->app_agents[i] = (struct app_agent){ a->name, a->description, a->is_public, a->kind };
+        g->app_agents[i] =
+            (struct app_agent){ a->name, a->description,      a->is_public,
+                                a->kind, a->assistant.config, a->assistant.context };
     }
 }
 

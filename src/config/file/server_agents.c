@@ -1,5 +1,6 @@
 /* Agents, made of what the file said: the defaults, then "*", then the agent's own. */
 #include "base/error.h"
+#include "base/json.h"
 #include "config/file/loader.h"
 #include "config/text/quote.h"
 #include "config/text/strings.h"
@@ -9,7 +10,7 @@
 #define DEMO_NAME        "demo"
 #define DEMO_DESCRIPTION "A scripted triage run, built in: no model and no network needed"
 
-enum { DEMO_ATTEMPTS = 2 };
+enum { DEMO_ATTEMPTS = 2, MAX_ASSISTANT_DEPTH = 32 };
 
 struct agent_entry *loader_add_entry(struct loader *l, struct str name)
 {
@@ -218,6 +219,35 @@ static int check_http(const struct loader *l, const struct agent_entry *entry)
     return 0;
 }
 
+/* @text: empty means the default. */
+static int check_object(const struct loader *l,
+                        const struct agent_entry *entry,
+                        const char *option,
+                        struct str text)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_ASSISTANT_DEPTH);
+    struct json json;
+    int err = str_empty(text) ? 0 : json_read(&reader, text, &json, NULL);
+
+    if (err == ERR_NOMEM)
+        return error_set(l->err, ERR_NOMEM, "out of memory");
+    if (str_empty(text) || (err == 0 && yyjson_is_obj(json.root)))
+        return 0;
+    return error_set(
+        l->err, ERR_TYPE,
+        "%s: '%s' of the agent '%s' at line %zu must be the text of a JSON object, "
+        "such as '{\"model\": \"small\"}'",
+        l->file_name, option, quote(str_of(entry->name)).z, entry->line);
+}
+
+static int check_assistant(const struct loader *l, const struct agent_entry *entry)
+{
+    const struct config_assistant *a = &entry->values.assistant;
+    int err = check_object(l, entry, "assistant.config", a->config);
+
+    return err != 0 ? err : check_object(l, entry, "assistant.context", a->context);
+}
+
 /* "a 'command', an 'http' url, … or 'channel: true'" */
 static void put_choices(struct buf *out)
 {
@@ -283,6 +313,8 @@ static int check_entry(const struct loader *l, const struct agent_entry *entry)
     if (!is_offered(l, entry))
         return check_http(l, entry);
     int err = check_worker(l, entry);
+    if (err == 0)
+        err = check_assistant(l, entry);
     if (err != 0)
         return err;
     if (entry->values.argv != NULL && entry->values.argv[0][0] == '\0')

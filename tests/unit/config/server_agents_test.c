@@ -271,6 +271,24 @@ static void a_queue_of_arq_is_checked(void **state)
         "attempt, resume and answer, each also as name=word");
 }
 
+static void the_assistant_of_an_agent_is_checked(void **state)
+{
+    (void)state;
+    BAD_FILE("agents:\n  a: {pull: true, assistant: {config: '[1]'}}\n", ERR_TYPE,
+             "'assistant.config' of the agent 'a' at line 2 must be the text of a JSON object, "
+             "such as '{\"model\": \"small\"}'");
+    BAD_FILE(
+        "agents:\n  a: {pull: true, assistant: {context: x}}\n", ERR_TYPE,
+        "'assistant.context' of the agent 'a' at line 2 must be the text of a JSON object, "
+        "such as '{\"model\": \"small\"}'");
+    struct server_config *c =
+        good("demo: false\nagents:\n  a: {pull: true, assistant: {config: '{\"a\":1}'}}\n",
+             NONE, NONE);
+    assert_true(str_is(c->agents[0].assistant.config, "{\"a\":1}"));
+    assert_true(str_is(c->agents[0].assistant.context, "{}"));
+    server_config_free(c);
+}
+
 static void an_agent_has_one_kind(void **state)
 {
     static const char file[] = "redis_url: redis://h\n"
@@ -469,6 +487,7 @@ int main(void)
         cmocka_unit_test(a_pool_is_checked),
         cmocka_unit_test(a_queue_of_arq_is_a_group_of_options),
         cmocka_unit_test(a_queue_of_arq_is_checked),
+        cmocka_unit_test(the_assistant_of_an_agent_is_checked),
         cmocka_unit_test(an_agent_has_one_kind),
         cmocka_unit_test(a_pool_for_all_is_none_for_another_kind),
         cmocka_unit_test(the_demo_is_built_in),

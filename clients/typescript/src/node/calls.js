@@ -1,51 +1,11 @@
 /** Calls: short questions about a graph, answered while it runs: its drawing, its schemas, and the
  * state of a thread. */
-import path from 'node:path';
-
 import { isGraph, USES } from './graph.js';
-import { load } from './peer.js';
 import { commandOf } from './run.js';
+import { schemasOf, subgraphSchemasOf } from './schemas.js';
 import { checkpointOf, stateOf } from './state.js';
 
 /** @typedef {import('./graph.js').Graph} Graph */
-
-/** @param {any} channels */
-function schemaOf(channels) {
-    /** @type {Record<string, object>} */
-    const properties = {};
-
-    for (const name of Array.isArray(channels) ? channels : [channels])
-        properties[name] =
-            name === 'messages' ? { type: 'array', items: { type: 'object' }, title: 'Messages' } : {};
-    return { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties };
-}
-
-/** JSON Schema is known for states that were written with Zod; for others, only the names.
- * @param {Graph} graph @param {any} compiled */
-async function schemas(graph, compiled) {
-    const zod = await load(path.dirname(graph.file), '@langchain/langgraph', './zod/schema').catch(
-        () => ({}),
-    );
-    const from = (/** @type {string} */ what, /** @type {any} */ channels) => {
-        try {
-            return zod[what]?.(compiled) ?? (channels && schemaOf(channels));
-        } catch {
-            return channels && schemaOf(channels);
-        }
-    };
-    const visible = Object.keys(compiled.channels ?? {}).filter((name) => !/^__|:/.test(name));
-    const inner = (/** @type {any} */ channels) =>
-        [channels].flat().every((name) => visible.includes(name)) ? channels : visible;
-
-    return {
-        graph_id: graph.name,
-        input_schema: from('getInputTypeSchema', inner(compiled.inputChannels)),
-        output_schema: from('getOutputTypeSchema', inner(compiled.outputChannels)),
-        state_schema: from('getStateTypeSchema', visible),
-        config_schema: from('getConfigTypeSchema', undefined) ?? {},
-        context_schema: from('getConfigTypeSchema', undefined) ?? {},
-    };
-}
 
 /** @type {Record<string, (graph: Graph, compiled: any, params: any, agent: string) => Promise<unknown>>} */
 const ANSWERS = {
@@ -54,7 +14,7 @@ const ANSWERS = {
         return (await draw.call(compiled, { xray: xray ?? undefined })).toJSON();
     },
     async schemas(graph, compiled, _params, agent) {
-        return { ...(await schemas(graph, compiled)), graph_id: agent };
+        return { graph_id: agent, ...(await schemasOf(graph, compiled)) };
     },
     async subgraphs(graph, compiled, { namespace, recurse }) {
         /** @type {Record<string, unknown>} */
@@ -62,7 +22,7 @@ const ANSWERS = {
 
         if (!isGraph(compiled)) return found;
         for await (const [ns, sub] of compiled.getSubgraphsAsync(namespace ?? undefined, recurse ?? false))
-            found[ns] = await schemas(graph, sub);
+            found[ns] = await subgraphSchemasOf(graph, sub, ns);
         return found;
     },
     async update_state(_graph, compiled, { thread, config, values, as_node }) {
