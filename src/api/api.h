@@ -138,6 +138,7 @@ struct journal_call {
     int status;                /* of the answer in `out`, when known before the call */
     struct store_query *found; /* owned; the query that read the rows for a list; NULL: none */
     size_t item, n_done;       /* in a list: the index of this item, and how many are done */
+    void *data;                /* for `answer` */
 };
 
 /* Copies the body, and limits the request to jobs that the caller may access.  NULL when it has
@@ -153,6 +154,9 @@ void journal_call_read(struct journal_call *call,
                        bool (*read)(struct journal_call *call, struct json_reader *reader));
 /* For a call that was not posted; does not answer. */
 void journal_call_free(struct journal_call *call);
+/* For a call that was posted, when its client has disconnected.  journal_call_post() sees to
+ * that itself, unless several calls are under way for one request. */
+void journal_call_abandon(struct journal_call *call);
 /* If the journal refused the request, answers with the reason and returns true. */
 bool journal_call_refused(struct journal_call *call);
 /* For `answer`: answers 204, done without a body. */
@@ -260,6 +264,7 @@ http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assis
     api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
 /* States of threads */
 http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
+http_handler api_mcp;
 http_handler api_thread_command, api_thread_events, api_thread_socket;
 /* Items */
 http_handler api_item_put, api_item, api_item_delete, api_items_search, api_namespaces;

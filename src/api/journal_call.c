@@ -38,14 +38,17 @@ void api_json(struct http_request *req, int status, struct buf *out)
 
 /* --- the journal ----------------------------------------------------------------- */
 
-static void on_gone(struct http_request *req, void *data)
+void journal_call_abandon(struct journal_call *call)
 {
-    struct journal_call *call = data;
-
-    (void)req;
     call->req = NULL;
     loop_call_cancel(&call->journal.loop_call);
     journal_withdraw(&call->journal);
+}
+
+static void on_gone(struct http_request *req, void *data)
+{
+    (void)req;
+    journal_call_abandon(data);
 }
 
 static bool has_work(const struct journal_request *j)

@@ -126,6 +126,7 @@ const struct http_route api_routes[] = {
     { "GET", "/assistants/{assistant}/subgraphs", api_assistant_subgraphs, 0, 0, ACCESS_READ },
     { "GET", "/assistants/{assistant}/subgraphs/{namespace}", api_assistant_subgraphs, 0, 0,
       ACCESS_READ },
+    { "POST", "/mcp", api_mcp, BODY_INPUT, 0, ACCESS_CLIENT },
     { "GET", "/info", api_info, 0, 0, ACCESS_PUBLIC },
     { "GET", "/ok", api_ok, 0, 0, ACCESS_PUBLIC },
     /* LangGraph's store */

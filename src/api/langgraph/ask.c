@@ -2,6 +2,7 @@
 
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
+#include "auth/token.h"
 #include "base/error.h"
 
 enum { WAIT_MS = 20000, START_MS = 60000 /* a process of a pool may have to load its graph */ };
@@ -14,6 +15,14 @@ static const struct app_agent *find_agent(struct http_request *req, struct str g
         if (str_eq(now->agents[i].name, graph))
             return &now->agents[i];
     return NULL;
+}
+
+bool ask_is_possible(struct http_request *req, struct str graph)
+{
+    const struct app_agent *agent = find_agent(req, graph);
+
+    return agent != NULL && agent_kinds[agent->kind].takes_calls &&
+           token_has_agent(api_token(req), graph);
 }
 
 struct journal_call *ask_new(struct http_request *req,

@@ -23,6 +23,15 @@ bool assistants_read(struct store_query *query,
                      struct store *store,
                      struct str id,
                      struct assistant_row *ret);
+/* Calls back for the assistants that the caller may use: those that clients made, then those of
+ * graphs, until it returns false.  With an @id, for the versions of that one.  In a store
+ * query. */
+int assistants_visit(struct store_query *query,
+                     struct store *store,
+                     struct str id,
+                     bool (*visit)(void *arg, const struct assistant_row *row),
+                     void *arg,
+                     struct error *why);
 /* Answers 404 in the words of LangGraph's server. */
 void assistants_put_unknown(struct store_query *query);
 /* Was the path's assistant created by a client?  A graph's default cannot be changed: answers

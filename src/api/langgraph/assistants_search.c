@@ -35,7 +35,7 @@ struct assistant_search {
     struct buf all;
     struct assistant_hit *hits; /* all matches; without a sort only those of the page */
     size_t n_hits, cap;
-    size_t n, n_seen;
+    size_t n;
     bool no_memory;
     bool is_known; /* the assistant whose versions are listed exists */
 };
@@ -129,34 +129,68 @@ static void put_hits(struct assistant_search *s)
     json_end_array(b);
 }
 
+/* --- all that a caller may use ---------------------------------------------------------- */
+
+struct assistants_visitor {
+    struct store_query *query;
+    bool (*visit)(void *arg, const struct assistant_row *row);
+    void *arg;
+    size_t n_seen;
+    bool has_ended;
+};
+
 static int on_row(void *arg, const struct assistant_row *row)
+{
+    struct assistants_visitor *v = arg;
+
+    if (assistant_is_visible(store_query_job_scope(v->query), row))
+        v->has_ended = !v->visit(v->arg, row);
+    return v->has_ended || ++v->n_seen == MAX_SCAN;
+}
+
+/* The default assistants of graphs come last, as the oldest. */
+static void visit_graphs(struct assistants_visitor *v, struct str id)
+{
+    const struct app *app = v->query->loop->app;
+    const struct app_settings *now = app_settings(app);
+    char mem[KEY_UUID_CHARS];
+
+    for (size_t i = 0; i < now->n_agents && !v->has_ended; i++) {
+        const struct app_agent *a = &now->agents[i];
+        bool is_it = str_absent(id) ? a->is_public && token_has_agent(v->query->token, a->name)
+                                    : assistant_id_is(id, a->name);
+
+        if (is_it) {
+            struct assistant_row row = assistants_of_graph(app, a, mem);
+
+            v->has_ended = !v->visit(v->arg, &row);
+        }
+    }
+}
+
+int assistants_visit(struct store_query *query,
+                     struct store *store,
+                     struct str id,
+                     bool (*visit)(void *arg, const struct assistant_row *row),
+                     void *arg,
+                     struct error *why)
+{
+    struct assistants_visitor v = { .query = query, .visit = visit, .arg = arg };
+    int code = store_assistants(store, id, on_row, &v, why);
+
+    if (code == 0)
+        visit_graphs(&v, id);
+    return code;
+}
+
+/* --- a search ----------------------------------------------------------------------------- */
+
+static bool search_one(void *arg, const struct assistant_row *row)
 {
     struct assistant_search *s = arg;
 
-    if (assistant_is_visible(store_query_job_scope(s->query), row))
-        add(s, row);
-    return s->no_memory || ++s->n_seen == MAX_SCAN;
-}
-
-/* The default assistants of graphs come first, as the oldest. */
-static void add_graphs(struct assistant_search *s)
-{
-    const struct app *app = s->query->loop->app;
-    const struct app_settings *now = app_settings(app);
-    char id[KEY_UUID_CHARS];
-
-    for (size_t i = 0; i < now->n_agents; i++) {
-        const struct app_agent *a = &now->agents[i];
-        bool is_it = str_absent(s->id)
-                         ? a->is_public && token_has_agent(s->query->token, a->name)
-                         : assistant_id_is(s->id, a->name);
-
-        if (is_it) {
-            struct assistant_row row = assistants_of_graph(app, a, id);
-
-            add(s, &row);
-        }
-    }
+    add(s, row);
+    return !s->no_memory;
 }
 
 static void run_search(struct thread_task *task, struct store *store)
@@ -168,8 +202,8 @@ static void run_search(struct thread_task *task, struct store *store)
     json_reader_init(&s->one, SIZE_MAX / 64, 256);
     json_reader_init(&s->other, SIZE_MAX / 64, 256);
     buf_init(&s->all, SIZE_MAX / 4);
-    int code = store_assistants(store, s->id, on_row, s, &why);
-    add_graphs(s);
+    int code = assistants_visit(query, store, s->id, search_one, s, &why);
+
     if (code == 0 && (s->no_memory || s->all.error != 0))
         code = error_set(&why, ERR_NOMEM, "out of memory");
     if (code != 0)

@@ -129,6 +129,17 @@ void langgraph_wait(struct http_request *req,
                     struct permit *permit,
                     struct str run,
                     bool cancels);
+/* The same in another form: @put writes the answer from the result, which is JSON, and the
+ * request's id. */
+struct wait_form {
+    struct str id;
+    void (*put)(struct buf *b, struct str id, struct str result); /* NULL: the result alone */
+};
+void langgraph_wait_as(struct http_request *req,
+                       struct permit *permit,
+                       struct str run,
+                       bool cancels,
+                       const struct wait_form *form);
 /* The run's only reader has disconnected: cancels the run, unless the server is shutting
  * down. */
 void langgraph_abandon(struct app *app, struct str run);

@@ -31,10 +31,12 @@ struct run_wait {
     struct http_stream *http;  /* after the head is sent; NULL: disconnected */
     struct store_query *query; /* under way */
     uv_timer_t timer;
-    struct buf out;    /* being sent */
-    struct buf result; /* to be sent after `out` */
-    bool sending;      /* `out` is being sent */
-    bool again;        /* woken while a query was under way */
+    struct buf id;                                                /* of the form */
+    void (*put)(struct buf *b, struct str id, struct str result); /* NULL: no form */
+    struct buf out;                                               /* being sent */
+    struct buf result;                                            /* to be sent after `out` */
+    bool sending;                                                 /* `out` is being sent */
+    bool again; /* woken while a query was under way */
     bool cancels;
     bool ended;   /* the result is known */
     bool closing; /* the timer is being closed, and the waiter with it */
@@ -169,6 +171,7 @@ static void on_timer_closed(uv_handle_t *handle)
 
     permit_free(w->permit);
     token_unref(w->token);
+    buf_done(&w->id);
     buf_done(&w->out);
     buf_done(&w->result);
     free(w);
@@ -281,6 +284,20 @@ static void answer_at_once(struct run_wait *w, struct store_query *query)
 
 /* --- reading the run ---------------------------------------------------------------- */
 
+/* Puts the result into the form that was asked for. */
+static void form(struct run_wait *w, struct buf *result)
+{
+    struct buf formed LOCAL_BUF(SIZE_MAX / 4);
+
+    if (w->put == NULL || result->error != 0)
+        return;
+    w->put(&formed, buf_text(&w->id), buf_text(result));
+    buf_clear(result);
+    buf_str(result, buf_text(&formed));
+    if (formed.error != 0)
+        result->error = formed.error;
+}
+
 static void on_queried(struct loop_call *call)
 {
     struct store_query *query = call->owner;
@@ -288,6 +305,8 @@ static void on_queried(struct loop_call *call)
 
     w->query = NULL;
     w->ended |= query->status == 200;
+    if (w->ended)
+        form(w, &query->out);
     if (w->req != NULL && w->ended) {
         answer_at_once(w, query);
     } else if (w->http != NULL && w->ended) {
@@ -336,6 +355,15 @@ void langgraph_wait(struct http_request *req,
                     struct str run,
                     bool cancels)
 {
+    langgraph_wait_as(req, permit, run, cancels, &(struct wait_form){ .put = NULL });
+}
+
+void langgraph_wait_as(struct http_request *req,
+                       struct permit *permit,
+                       struct str run,
+                       bool cancels,
+                       const struct wait_form *form)
+{
     struct run_wait *w = calloc(1, sizeof(*w));
     struct stream_format format = { .dialect = &dialect_nodes, .framing = &framing_ndjson };
 
@@ -352,6 +380,9 @@ void langgraph_wait(struct http_request *req,
     w->req = req;
     w->cancels = cancels;
     w->reader.wake = on_wake;
+    w->put = form->put;
+    buf_init(&w->id, SIZE_MAX / 4);
+    buf_str(&w->id, form->id);
     buf_init(&w->out, SIZE_MAX / 4);
     buf_init(&w->result, SIZE_MAX / 4);
     http_on_gone(req, on_gone, w);
