@@ -1,5 +1,6 @@
 """The agents of the bench."""
 
+import asyncio
 import time
 
 
@@ -24,3 +25,29 @@ async def tokens(job):
         await job.emit(event(n))
     await job.flush()
     return {"seconds": time.monotonic() - began}
+
+
+def graph():
+    """A LangGraph graph whose node says `n` tokens; its state has how long that took."""
+    from typing import TypedDict
+
+    from langgraph.config import get_stream_writer
+    from langgraph.graph import END, START, StateGraph
+
+    class State(TypedDict, total=False):
+        n: int
+        seconds: float
+
+    async def say(state: State) -> State:
+        began = time.monotonic()
+        write = get_stream_writer()
+        for n in range(state["n"]):
+            write({"n": n})
+            await asyncio.sleep(0)  # as between two tokens of a model
+        return {"seconds": time.monotonic() - began}
+
+    made = StateGraph(State)
+    made.add_node("say", say)
+    made.add_edge(START, "say")
+    made.add_edge("say", END)
+    return made.compile()

@@ -1,6 +1,7 @@
 """Workers that engines start: one job and exit, executors, silent jobs that are cancelled, going down."""
 
 import asyncio
+import contextvars
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from support import COMMAND, custom, say, until_in, working
 
 import spoolwire
 from spoolwire import Worker
+from spoolwire.beside import Beside
 from spoolwire.http import Connection
 from spoolwire.ticket import Ticket, run as run_ticket
 
@@ -168,15 +170,48 @@ def test_what_becomes_of_jobs_when_it_stops(on_stop, attempt):
         assert again.finish("failure", error="x") == "failed"
 
 
-def test_a_ticket_that_is_told_to_go_hands_its_job_back(server, tmp_path):
+# What SIGTERM makes of a job that has no other attempt, by the worker's flags.
+STOPPED = {"return": (["--on-stop", "return"], "queued"), "lose": (["--on-stop", "lose"], "failed"),
+           "the grace ends": (["--grace", "0.5"], "queued"), "within the grace": (["--grace", "60"], "succeeded")}
+
+
+@pytest.mark.parametrize("process", ["ticket", "pull"])
+@pytest.mark.parametrize("way", STOPPED)
+def test_a_worker_that_is_told_to_go(tmp_path, process, way):
+    flags, state = STOPPED[way]
+    gate = tmp_path / "gate"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    job = server.submit("graph", {"gate": str(tmp_path / "never")})
-    with subprocess.Popen([*COMMAND[:-1], "ticket", "--agent", f"graph={GRAPHS}:graph", "--url", server.url,
-                           "--on-stop", "return"], env=env) as process:
-        until_in(server, job, "slow")
-        process.send_signal(signal.SIGTERM)
-        process.wait(WAIT)
-    assert server.get(f"/v1/jobs/{job}").json["state"] == "queued"
+    words = ["ticket", "--agent", f"graph={GRAPHS}:graph"] if process == "ticket" else \
+        ["run", f"{GRAPHS}:graph", "--pull", "--name", "graph"]
+    with Server(agents={"graph": dict(PULL, attempts=1, lease="10m")}) as server:
+        job = server.submit("graph", {"gate": str(gate)})
+        with subprocess.Popen([*COMMAND[:-1], *words, "--url", server.url, *flags], env=env) as started:
+            until_in(server, job, "slow")
+            started.send_signal(signal.SIGTERM)
+            if state == "succeeded":
+                gate.touch()
+            assert started.wait(WAIT) == 0
+        assert server.get(f"/v1/jobs/{job}").json["state"] == state
+
+
+def test_a_thread_of_ours_beside_the_engines():
+    """It is the same one each time, knows what the engine tells its own, and ends with it."""
+    beside, told = Beside(), contextvars.ContextVar("told")
+
+    def look():
+        return threading.current_thread(), told.get()
+
+    def work():
+        told.set("by the engine")
+        with pytest.raises(KeyError):
+            beside.run(lambda: {}["x"])
+        first, second = beside.run(look), beside.run(look)
+        assert first == second == (first[0], "by the engine") and first[0] is not threading.current_thread()
+        return first[0]
+
+    ours = in_a_thread(work)
+    ours.join(WAIT)
+    assert not ours.is_alive()
 
 
 def test_on_stop_must_be_known():

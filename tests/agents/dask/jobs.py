@@ -61,6 +61,13 @@ def heartbeats_and_the_job_name_the_dask_worker():
 
 
 @case
+def agents_find_their_dask_worker_and_are_not_profiled():
+    with scene(graph="told") as (s, _):
+        done = s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
+        equal(done["output"], {"address": done["worker"].split()[1], "watched": False})
+
+
+@case
 def a_question_and_its_answer():
     with scene(graph="asking") as (s, _):
         job = s.submit("mine", {})

@@ -168,11 +168,11 @@ def ticket_task(spec: dict[str, Any]) -> dict[str, Any]:
     name = f"dask {worker.address}" + ("" if str(worker.name) == worker.address else f" {worker.name}")
     where = {"worker": name, "address": worker.address}
     try:
-        from spoolwire.ticket import Ticket, run
+        from spoolwire.ticket import Ticket, run_beside
     except ImportError as e:
         return {**where, "jobs": 0, "unreported": True,
                 "error": f"import error: {e} (install spoolwire there, or start the bridge with --upload-kit)"}
-    return {**where, **run(Ticket(**spec), name, lambda: worker.status.name not in ("running", "paused"))}
+    return {**where, **run_beside(Ticket(**spec), name, lambda: worker.status.name not in ("running", "paused"))}
 
 
 ticket_task.__module__ = "__main__"  # pickled by value, like every function of a program's own

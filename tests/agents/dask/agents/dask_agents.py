@@ -24,6 +24,14 @@ async def talk(job):
     return {"attempt": job.assignment.attempt, "pid": os.getpid(), "env": os.environ.get("DASK_TEST")}
 
 
+async def told(job):
+    """What Dask tells its tasks; the thread, whose stack it does not look at."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    return {"address": worker.address, "watched": threading.get_ident() in worker.active_threads}
+
+
 async def silent(job):
     """Waits; with `look` it ends in its own way when it is cancelled."""
     await job.emit(event(0))
