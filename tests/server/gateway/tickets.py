@@ -1,5 +1,6 @@
 """What whoever starts workers needs: queues that are watched, heartbeats that wait, executors, workers that go down."""
 
+import contextlib
 import time
 
 from gateway import OPENING, PULL, WAIT, Server, Worker, read_answer, request_bytes, token
@@ -99,6 +100,44 @@ def a_waiting_heartbeat_hears_a_cancel():
         equal(answered(beat(s, lease)).json, {"cancel": True}, "at once: it knows already")
 
 
+# What each dialect says at the end of a job that was cancelled (docs/dialects.md).
+CANCELLED = {
+    "agent": [("job.failed", {"status": "cancelled", "error": "cancelled by user"})],
+    "envelope": [("on_chain_end", {"data.error": "cancelled"})],
+    "messages": [],  # its stream ends
+    "nodes": [("run.end", {"status": "cancelled", "error": "cancelled by user"})],
+    "aiq": [("job.cancellation_requested", {}), ("job.cancelled", {"data.reason": "cancelled by user"}), ("job.status", {"status": "INTERRUPTED"})],
+    "raw": [("job.cancel_requested", {}), ("job.cancelled", {}), ("job.end", {"status": "cancelled"})],
+}
+
+
+def value_at(json, path):
+    for name in path.split("."):
+        json = json[name]
+    return json
+
+
+@case
+def a_silent_job_that_hears_a_cancel_ends_in_every_dialect():
+    """To readers that follow it."""
+    with Server(agents={"pull": PULL}) as s, contextlib.ExitStack() as stack:
+        job = s.submit()
+        lease = Worker(s).lease()
+        streams = {name: stack.enter_context(s.stream(job, name)) for name in CANCELLED}
+        heard = beat(s, lease)
+        equal(s.post(f"/v1/jobs/{job}/cancel").status, 200)
+        equal(answered(heard).json, {"cancel": True})
+        equal(lease.finish("cancelled"), "cancelled")
+        for name, want in CANCELLED.items():
+            stream = streams[name]
+            stream.until(f"{name} has ended", lambda stream: stream.ended)
+            tail = [f for f in stream.frames if f.event][-len(want):] if want else []
+            equal([f.event for f in tail], [event for event, _ in want], name)
+            for frame, (_, members) in zip(tail, want):
+                equal({path: value_at(frame.json, path) for path in members}, members, name)
+            check("job.cancelled" not in [f.event for f in stream.frames] or name in ("aiq", "raw"), name)
+
+
 @case
 def a_waiting_heartbeat_hears_a_pause():
     with Server(agents={"pull": PULL}) as s:
@@ -141,6 +180,16 @@ def a_waiting_heartbeat_ends_in_time():
 
 # --- executors -------------------------------------------------------------------------------
 
+FENCED = [("POST", "/v1/worker/threads/t/checkpoints", {"checkpoint_id": "c", "checkpoint": {}}),
+          ("POST", "/v1/worker/threads/t/writes", {"checkpoint_id": "c", "task_id": "t", "writes": []}),
+          ("POST", "/v1/worker/threads/t/state", {"checkpoint_id": "c", "state": {}}),
+          ("POST", "/v1/worker/threads/t/checkpoints/get", {}),
+          ("POST", "/v1/worker/threads/t/checkpoints/list", {}),
+          ("PUT", "/store/items", {"namespace": ["a"], "key": "k", "value": {}}),
+          ("DELETE", "/store/items", {"namespace": ["a"], "key": "k"}),
+          ("POST", "/store/items/search", {"namespace_prefix": []}),
+          ("POST", "/store/namespaces", {})]
+
 
 @case
 def a_bound_lease_is_its_executors_alone():
@@ -153,6 +202,12 @@ def a_bound_lease_is_its_executors_alone():
                                ("return", b""), ("lose", b"")):
                 a = s.post(lease.path(what, **query), body)
                 equal(a.status, 409, f"{what} {query} {a!r}")
+                check("executor" in a.detail, a.detail)
+            # So are writes that are fenced by the lease: items of the store, checkpoints of the thread.
+            fence = "&".join(f"{k}={v}" for k, v in {"job": job, "lease": lease.token, **query}.items())
+            for method, path, body in FENCED:
+                a = s.request(method, f"{path}?{fence}", body)
+                equal(a.status, 409, f"{path} {query} {a!r}")
                 check("executor" in a.detail, a.detail)
         equal(s.get(f"/v1/jobs/{job}").json["state"], "running")
         # What is signed cannot be rewritten.
