@@ -53,6 +53,7 @@ struct app {
     const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
     const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct redis_service *redis; /* the same; NULL: no Redis */
+    const char *ui; /* borrowed; the folder with the bundles of components; NULL: none */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */
@@ -262,6 +263,8 @@ http_handler api_worker_lease, api_worker_events, api_worker_heartbeat, api_work
 http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assistant_delete,
     api_assistant_versions, api_assistant_latest, api_assistants_search, api_assistants_count,
     api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
+/* Components of a project */
+http_handler api_ui, api_ui_file;
 /* States of threads */
 http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
 http_handler api_mcp;

@@ -129,6 +129,8 @@ const struct http_route api_routes[] = {
     { "POST", "/mcp", api_mcp, BODY_INPUT, 0, ACCESS_CLIENT },
     { "GET", "/info", api_info, 0, 0, ACCESS_PUBLIC },
     { "GET", "/ok", api_ok, 0, 0, ACCESS_PUBLIC },
+    { "POST", "/ui/{graph}", api_ui, 0, 0, ACCESS_READ },
+    { "GET", "/ui/{graph}/{file}", api_ui_file, 0, 0, ACCESS_PUBLIC },
     /* LangGraph's store */
     { "PUT", "/store/items", api_item_put, BODY_INPUT, 0, ACCESS_ITEMS },
     { "GET", "/store/items", api_item, 0, 0, ACCESS_ITEMS },

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/text_format.h"
 #include "base/json.h"
+#include "cli/attendant.h"
 #include "cli/commands.h"
 #include "cli/defaults.h"
 #include "cli/interpreter.h"
@@ -157,8 +158,16 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
                  "durability: relaxed\n"
                  "page_cache: 4M\n"
                  "store_cache: 4M\n"
-                 "origins: ['*']\n"
-                 "agents:\n");
+                 "origins: ['*']\n");
+    if (d->project.has_ui) {
+        char folder[PATH_MAX + 64];
+
+        (void)snprintf(folder, sizeof(folder), "%s/ui/public", d->home);
+        buf_lit(out, "ui: ");
+        put_word(out, folder);
+        buf_lit(out, "\n");
+    }
+    buf_lit(out, "agents:\n");
     for (size_t i = 0; i < d->project.n_graphs; i++) {
         const struct project_graph *g = &d->project.graphs[i];
         char *program = programs[g->kit];
@@ -173,6 +182,22 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
     return parcel_write(path, buf_text(out), err) == 0
                ? EXIT_OK
                : cli_trouble(d->args->path, "%s", err->text);
+}
+
+/* Starts the process that bundles the components. */
+static int start_bundler(const struct dev *d, struct error *err)
+{
+    char program[PATH_MAX], script[PATH_MAX + 64], folder[PATH_MAX + 64];
+    char *argv[] = { program, script, folder, NULL, NULL };
+
+    (void)snprintf(script, sizeof(script), "%s/kit/javascript/src/node/ui.js", d->home);
+    (void)snprintf(folder, sizeof(folder), "%s/ui", d->home);
+    if (args_have(d->args, OPT_NO_RELOAD))
+        argv[3] = "--once";
+    if (!interpreter_find("node", program, sizeof(program)))
+        return error_set(err, ERR_NOT_FOUND,
+                         "the project has 'ui', and there is no 'node' in PATH to bundle it");
+    return attendant_start(d->project.folder, argv, err);
 }
 
 /* Where Python looks for modules: the kit, the project's folders, and what was there before. */
@@ -242,6 +267,8 @@ static int look_at_ignored(const struct dev *d, struct error *err)
         warn(d, "'auth' is ignored: everybody who reaches the server may do everything");
     for (size_t i = 0; p->ignored[i] != NULL; i++)
         warn(d, p->ignored[i]);
+    for (char *const *text = p->notes; text != NULL && *text != NULL; text++)
+        warn(d, *text);
     return 0;
 }
 
@@ -263,7 +290,7 @@ static int prepare(struct dev *d, struct error *err)
     if (code == 0)
         code = parcel_write(path, STR("*\n"), err);
     (void)snprintf(path, sizeof(path), "%s/kit/javascript", d->home);
-    if (code == 0 && project_has(&d->project, KIT_JAVASCRIPT))
+    if (code == 0 && (project_has(&d->project, KIT_JAVASCRIPT) || d->project.has_ui))
         code = parcel_unpack("javascript", path, false, err);
     (void)snprintf(path, sizeof(path), "%s/kit/python", d->home);
     if (code == 0 && project_has(&d->project, KIT_PYTHON))
@@ -308,6 +335,8 @@ static int run(const struct args *args)
     } else {
         (void)snprintf(settings, sizeof(settings), "%s/dev.yaml", d->home);
         code = write_settings(d, settings, &err);
+        if (code == EXIT_OK && d->project.has_ui && start_bundler(d, &err) != 0)
+            code = cli_trouble(args->path, "%s", err.text);
         if (code == EXIT_OK)
             code = serve(d, settings);
     }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/text_format.h"
 #include "cli/env_file.h"
 #include "config/text/quote.h"
 #include "config/file/resolve.h"
@@ -14,6 +15,12 @@
 #include <stdlib.h>
 
 enum { MAX_FILE = 1024 * 1024, MAX_DEPTH = 32 };
+
+/* Null, {} and [] ask for nothing. */
+static bool is_set(yyjson_val *value)
+{
+    return !json_is_null(value) && (!yyjson_is_ctn(value) || yyjson_get_len(value) > 0);
+}
 
 /* --- variables -----------------------------------------------------------------------------
  */
@@ -147,14 +154,34 @@ static int read_dependencies(struct project *p, yyjson_val *list, struct error *
     return 0;
 }
 
+/* Puts the member @name as JSON into the environment, where the kits look for it. */
+static int hand_over(const yyjson_val *root,
+                     const char *name,
+                     struct str variable,
+                     struct error *err)
+{
+    yyjson_val *value = json_get(root, str_of(name));
+    struct buf text LOCAL_BUF(MAX_FILE);
+
+    if (!is_set(value))
+        return 0;
+    if (!yyjson_is_obj(value))
+        return error_set(err, ERR_TYPE, "'%s' is no object", name);
+    json_put_value(&text, value);
+    return text.error != 0 ? error_set(err, text.error, "out of memory")
+                           : set_variable(variable, buf_text(&text), err);
+}
+
+static int read_ui(struct project *p, const yyjson_val *root, struct error *err)
+{
+    int code = hand_over(root, "ui", STR("LANGGRAPH_UI"), err);
+
+    p->has_ui = is_set(json_at(root, "ui"));
+    return code != 0 ? code : hand_over(root, "ui_config", STR("LANGGRAPH_UI_CONFIG"), err);
+}
+
 /* --- what is not honoured ------------------------------------------------------------------
  */
-
-/* Null, {} and [] ask for nothing. */
-static bool is_set(yyjson_val *value)
-{
-    return !json_is_null(value) && (!yyjson_is_ctn(value) || yyjson_get_len(value) > 0);
-}
 
 static void note_ignored(struct project *p, const yyjson_val *root)
 {
@@ -163,7 +190,6 @@ static void note_ignored(struct project *p, const yyjson_val *root)
     } members[] = {
         { "http", "'http' is ignored: an app's own routes and middleware, CORS settings and "
                   "headers for the graphs' config are not supported" },
-        { "ui", "'ui' is ignored: components of the project are not served" },
         { "store",
           "'store' is ignored: items are found by namespace and filter, not by meaning, "
           "and stay until they are deleted" },
@@ -180,6 +206,88 @@ static void note_ignored(struct project *p, const yyjson_val *root)
             p->ignored[n++] = members[i].sentence;
 }
 
+static bool is_one_of(struct str name, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (str_eq(name, str_of(*names)))
+            return true;
+    return false;
+}
+
+/* One sentence about all @names, if there are any. */
+static int note(struct project *p, struct buf *names, const char *sentence, struct error *err)
+{
+    struct buf text LOCAL_BUF(MAX_FILE);
+
+    if (names->n == 0 && names->error == 0)
+        return 0;
+    buf_str(&text, buf_text(names));
+    text_format(&text, ": %s", sentence);
+    return names->error != 0 || text.error != 0 || strings_add(&p->notes, buf_text(&text)) != 0
+               ? error_set(err, ERR_NOMEM, "out of memory")
+               : 0;
+}
+
+static void name_member(struct buf *names, struct str name)
+{
+    text_format(names, "%s'%s'", names->n > 0 ? ", " : "", quote(name).z);
+}
+
+/* Members that are about images, and those that nobody knows. */
+static int note_others(struct project *p, yyjson_val *root, struct error *err)
+{
+    static const char *const honoured[] = {
+        "$schema", "graphs", "env",          "dependencies", "ui",       "ui_config", "auth",
+        "http",    "store",  "checkpointer", "encryption",   "webhooks", NULL
+    };
+    static const char *const images[] = { "python_version",
+                                          "node_version",
+                                          "image_distro",
+                                          "dockerfile_lines",
+                                          "base_image",
+                                          "pip_config_file",
+                                          "pip_installer",
+                                          "api_version",
+                                          "keep_pkg_tools",
+                                          "_INTERNAL_docker_tag",
+                                          "internal_docker_tag",
+                                          "source",
+                                          NULL };
+    struct buf ours LOCAL_BUF(MAX_FILE);
+    struct buf unknown LOCAL_BUF(MAX_FILE);
+
+    json_each_member(key, value, root) {
+        struct str name = json_text(key);
+
+        if (!is_set(value) || is_one_of(name, honoured))
+            continue;
+        name_member(is_one_of(name, images) ? &ours : &unknown, name);
+    }
+    int code = note(p, &ours,
+                    "about building images, not used here: graphs run in the project's own "
+                    "Python and Node",
+                    err);
+    return code != 0 ? code : note(p, &unknown, "not known here, and ignored", err);
+}
+
+/* Packages among the dependencies are the user's to install. */
+static int note_packages(struct project *p, yyjson_val *list, struct error *err)
+{
+    struct buf names LOCAL_BUF(MAX_FILE);
+
+    json_each(value, list) {
+        struct str name = json_text(value);
+
+        if (!str_empty(name) && name.p[0] != '.' && name.p[0] != '/')
+            name_member(&names, name);
+    }
+    return note(
+        p, &names,
+        "packages of 'dependencies', which are not installed by this command: they must "
+        "be in the project's Python",
+        err);
+}
+
 static int read_all(struct project *p, struct str text, struct error *err)
 {
     struct json_reader reader LOCAL_READER(MAX_FILE, MAX_DEPTH);
@@ -193,7 +301,13 @@ static int read_all(struct project *p, struct str text, struct error *err)
     if (code == 0)
         code = read_env(p, json_at(json.root, "env"), err);
     if (code == 0)
+        code = read_ui(p, json.root, err);
+    if (code == 0)
         note_ignored(p, json.root);
+    if (code == 0)
+        code = note_others(p, json.root, err);
+    if (code == 0)
+        code = note_packages(p, json_at(json.root, "dependencies"), err);
     return code;
 }
 
@@ -227,6 +341,7 @@ void project_close(struct project *p)
     free(p->graphs);
     free(p->folder);
     strings_free(p->places);
+    strings_free(p->notes);
     *p = (struct project){ 0 };
 }
 

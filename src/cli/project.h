@@ -24,9 +24,11 @@ struct project {
     struct project_graph *graphs;
     size_t n_graphs;
     char **places; /* folders that Python modules are in; or NULL */
+    bool has_ui;   /* components, described in LANGGRAPH_UI */
     bool has_auth; /* authentication handlers, which are not called here */
     /* Sentences, each about a member that is there and not honoured; NULL after the last. */
     const char *ignored[PROJECT_MAX_IGNORED + 1];
+    char **notes; /* further sentences about what is not honoured; or NULL */
 };
 
 /* Reads it, and puts its variables into the environment.  ERR_IO, ERR_SYNTAX, ERR_TYPE,

@@ -217,6 +217,7 @@ struct server_config {
     int64_t arq_keep_result_ms;
     int64_t arq_health_ms;
     char *arq_expire_function; /* NULL: none */
+    char *ui;                  /* a folder; NULL: none */
 
     struct config_agent *agents;
     size_t n_agents;

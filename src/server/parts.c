@@ -285,6 +285,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.exec = s->exec;
     s->app.redis = s->redis;
     s->app.arq = s->arq;
+    s->app.ui = c->ui;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);

@@ -186,6 +186,8 @@ static const struct option server_table[] = {
     { "arq_expire_function", OPTION_TEXT, 0, AT(arq_expire_function), "expire_human_input", 1,
       MAX_FUNCTION, "NAME",
       "The function there that ends the wait of a job, its argument, for an answer." },
+    { "ui", OPTION_TEXT, 0, AT(ui), NULL, 1, MAX_PATH, "FOLDER",
+      "Where the bundles of components for LangGraph's clients are, in a folder for each name (`langgraphjs-ui build` writes them); `spoolwire dev` makes it." },
     { "demo", OPTION_BOOL, 0, AT(demo), "true", 0, 0, "", "Offer the built-in agent `demo`." },
 };
 

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { project, Server } from '../../lib/server.js';
+import { project, Server, until } from '../../lib/server.js';
 
 // A state that only TypeScript knows, a context, and a graph inside.
 const TYPED = `
@@ -29,7 +29,17 @@ const STATED = `
     const State = new StateSchema({ messages: MessagesValue, count: z.number().default(0) });
 
     export const graph = new StateGraph(State).addNode('nothing', () => ({})).addEdge(START, 'nothing').compile();`;
+const UI = `
+    import './ui.css';
+    const Weather = ({ city }: { city: string }) => <div>Weather for {city}</div>;
+    export default { weather: Weather };`;
 const ABOUT = {
+    ui: { 'my-ui': './ui.tsx' },
+    ui_config: { shared: ['shared-things'] },
+    node_version: '20',
+    image_distro: 'wolfi',
+    frobnicate: true,
+    dependencies: ['.', 'langchain_openai'],
     graphs: { typed: './typed.mts:graph', stated: './stated.mts:graph' },
     env: {
         LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS: '55000', // a busy machine
@@ -46,6 +56,8 @@ before(async () => {
 
     write('typed.mts', TYPED);
     write('stated.mts', STATED);
+    write('ui.tsx', UI);
+    write('ui.css', '.weather { color: red; }');
     write('langgraph.json', JSON.stringify(ABOUT));
     server = await new Server(['dev', '--no-reload'], { cwd: folder }).start();
 });
@@ -88,4 +100,44 @@ test('LANGGRAPH_CONFIG is the config of the graph’s own assistant', async () =
     assert.equal((await post('/runs/wait', { assistant_id: 'typed', input: {} })).model, 'large');
     const other = await post('/runs/wait', { assistant_id: 'typed', input: {}, context: { model: 'small' } });
     assert.equal(other.model, 'small');
+});
+
+test('components are bundled, and pages load them', async () => {
+    const ask = (name, body, headers = {}) =>
+        fetch(`${server.url}/ui/${name}`, {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json', ...headers },
+            body: JSON.stringify(body),
+        });
+    const html = await until('it is bundled', async () => {
+        const said = await ask('my-ui', { name: "it's" });
+        const text = await said.text();
+        return /script/.test(text) && text;
+    });
+    const { host } = new URL(server.url);
+
+    assert.equal(
+        html,
+        `<link rel="stylesheet" href="http://${host}/ui/my-ui/entrypoint.css" />\n` +
+            `<script src="http://${host}/ui/my-ui/entrypoint.js" onload='__LGUI_my_ui.render("it&#39;s", "{{shadowRootId}}")'></script>`,
+    );
+    const script = await fetch(`${server.url}/ui/my-ui/entrypoint.js`);
+    assert.match(script.headers.get('content-type'), /^text\/javascript/);
+    assert.match(await script.text(), /LGUI_REQUIRE/);
+    const styles = await fetch(`${server.url}/ui/my-ui/entrypoint.css`);
+    assert.match(styles.headers.get('content-type'), /^text\/css/);
+    assert.match(await styles.text(), /color: red/);
+    assert.equal((await ask('other', { name: 'weather' })).status, 404);
+    assert.equal((await ask('my-ui', {})).status, 422);
+    for (const away of ['my-ui/none.js', 'my-ui/..%2f..%2fdev.yaml', '..%2f/dev.yaml', 'my-ui/.hidden'])
+        assert.ok([400, 404].includes((await fetch(`${server.url}/ui/${away}`)).status), away);
+});
+
+test('what is not honoured is said once', () => {
+    const said = (about) => server.child.text.split(about).length - 1;
+
+    assert.equal(said("'node_version', 'image_distro': about building images"), 1);
+    assert.equal(said("'frobnicate': not known here, and ignored"), 1);
+    assert.equal(said("'langchain_openai': packages of 'dependencies'"), 1);
+    assert.doesNotMatch(server.child.text, /'ui'/);
 });

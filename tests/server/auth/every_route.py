@@ -78,7 +78,7 @@ def the_table_says_something_for_every_route():
     for method, pattern, access, form, kind in routes():
         check(access in ("public", "items", "queues", *SCOPES), f"{method} {pattern}: {access}")
     public = {pattern for _, pattern, access, *_ in routes() if access == "public"}
-    equal(public - {"/docs/{file}", "/console/{file}"}, {"/", "/ok", "/info", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs", CLUSTER})
+    equal(public - {"/docs/{file}", "/console/{file}", "/ui/{graph}/{file}"}, {"/", "/ok", "/info", "/livez", "/readyz", "/healthz", "/openapi.json", "/docs", CLUSTER})
     for method, pattern, access, *_ in routes():
         check(not (method != "GET" and access == "read" and "{id}" in pattern), f"{method} {pattern}: reading changes nothing")
         check(("/worker/" in pattern) == (access == "worker"), f"{method} {pattern}: {access}")

@@ -22,7 +22,7 @@ CHECKPOINT = {"ns": "", "checkpoint": {"type": "t", "data": ""}, "metadata": {},
 
 # Names of parameters and members, and what they name.
 PATH = {"id": "job", "thread": "thread", "run": "run", "checkpoint": "checkpoint", "assistant": "assistant", "call": "call",
-        "token": None, "file": None, "last": None, "agent": None, "namespace": None}
+        "token": None, "file": None, "last": None, "agent": None, "namespace": None, "graph": None}
 QUERY = {"job": "job", "jobs": "job", "lease": "lease", "call": "call", "namespace": "namespace", "ids": "thread"}
 BODY = {
     "job_id": ("job", lambda x: x), "thread_id": ("thread", lambda x: x), "thread_ids": ("thread", lambda x: [x]),

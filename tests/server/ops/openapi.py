@@ -6,6 +6,7 @@ openapi-3.1.schema.json is the OpenAPI Initiative's own (Apache-2.0), unchanged.
 import json
 import os
 import re
+import tempfile
 import threading
 
 from jsonschema import Draft202012Validator
@@ -264,6 +265,18 @@ def a_false_answer_would_be_seen():
 # --- every operation, once -------------------------------------------------------------------
 
 
+def components(s, folder):
+    os.mkdir(os.path.join(folder, "page"))
+    for name in ("entrypoint.js", "entrypoint.css"):
+        with open(os.path.join(folder, "page", name), "w") as f:
+            f.write("/* */")
+        equal(s.get(f"/ui/page/{name}").body, b"/* */")
+    html = s.post("/ui/page", {"name": "x"})
+    check(html.body.endswith(b"</script>"), repr(html))
+    for path in ("/ui/page/none.js", "/ui/none/entrypoint.js"):
+        equal(s.get(path).status, 404, path)
+
+
 def tour(s):
     for path in ("/", "/livez", "/readyz", "/healthz", "/metrics", "/openapi.json", "/docs", "/docs/api.js", "/docs/api.css",
                  "/console/app.js", "/console/app.css", "/console/icon.svg", "/v1/workers", "/v1/gateways", "/v1/dialects", "/v1/jobs/async/agents"):
@@ -445,8 +458,9 @@ def questions(s):
 
 @case
 def every_operation_answers_as_described():
-    with Server(agents={"pull": PULL}) as s:
+    with tempfile.TemporaryDirectory() as folder, Server("--ui", folder, agents={"pull": PULL}) as s:
         questions(s)
+        components(s, folder)
         tour(s)
     good = {id for id, status in SEEN.all if status < 300}
     # Only gateways that share a database use it: tests/cluster.

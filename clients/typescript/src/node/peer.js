@@ -31,8 +31,8 @@ export async function load(folder, name, entry = '.') {
         const home = path.join(place, name);
         const about = path.join(home, 'package.json');
         if (!fs.existsSync(about)) continue;
-        const { exports } = JSON.parse(fs.readFileSync(about, 'utf8'));
-        const file = importable(exports?.[entry]);
+        const { exports, main } = JSON.parse(fs.readFileSync(about, 'utf8'));
+        const file = importable(exports?.[entry]) ?? (exports || entry !== '.' ? undefined : main);
         if (file) return import(pathToFileURL(path.join(fs.realpathSync(home), file)).href);
     }
     throw new Error(`${name} is not installed in ${folder}: npm install ${name}`);
