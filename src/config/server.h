@@ -104,15 +104,15 @@ struct config_agent {
     struct str name;        /* owned, like everything here; a NUL is behind it */
     struct str description; /* may be empty */
     struct config_assistant assistant;
-    char **argv;            /* NULL: not a kind with processes, or built in */
-    char **env;             /* NAME=value, or NULL: nothing to add */
-    char *cwd;              /* NULL: the server's */
-    bool pull;              /* workers come for its jobs over HTTP */
-    bool channel;           /* its jobs are fed from Redis */
-    bool is_builtin;        /* the demo agent in this program */
-    bool is_public;         /* offered in the list of agents */
-    bool is_pausable;       /* its processes pause on a signal */
-    unsigned concurrency;   /* without a pool */
+    char **argv;          /* NULL: not a kind with processes, or built in */
+    char **env;           /* NAME=value, or NULL: nothing to add */
+    char *cwd;            /* NULL: the server's */
+    bool pull;            /* workers come for its jobs over HTTP */
+    bool channel;         /* its jobs are fed from Redis */
+    bool is_builtin;      /* the demo agent in this program */
+    bool is_public;       /* offered in the list of agents */
+    bool is_pausable;     /* its processes pause on a signal */
+    unsigned concurrency; /* without a pool */
     struct config_pool pool;
     struct config_http http;
     struct config_arq arq;

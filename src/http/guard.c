@@ -190,20 +190,41 @@ enum guard_origin guard_origin(const struct guard *g, struct str origin, struct 
     return g->any_origin ? GUARD_ANY : GUARD_FOREIGN;
 }
 
-static void put_preflight(struct buf *b, unsigned methods)
+/* A page that may call us may send any header: clients have headers of their own, such as
+ * X-Auth-Scheme of LangGraph's chat pages.  A "*" would not do, for it means no credentials. */
+static void put_asked_headers(struct buf *b, struct str list)
+{
+    while (list.n > 0) {
+        size_t comma = str_find(list, ',');
+        struct str name = str_head(list, comma);
+
+        list = str_skip(list, comma < list.n ? comma + 1 : list.n);
+        while (name.n > 0 && name.p[0] == ' ')
+            name = str_skip(name, 1);
+        if (header_name_valid(name)) {
+            buf_lit(b, ", ");
+            buf_str(b, name);
+        }
+    }
+}
+
+static void put_preflight(struct buf *b, const struct guard_preflight *preflight)
 {
     buf_lit(b, "Access-Control-Allow-Methods: ");
-    router_put_methods(b, methods);
+    router_put_methods(b, preflight->methods);
     buf_lit(b, "\r\nAccess-Control-Allow-Headers: Accept, Authorization, Content-Type, "
-               "Idempotency-Key, Last-Event-ID, Prefer, X-Api-Key\r\n"
-               "Access-Control-Max-Age: 600\r\n");
+               "Idempotency-Key, Last-Event-ID, Prefer, X-Api-Key");
+    put_asked_headers(b, preflight->headers);
+    buf_lit(b, "\r\nAccess-Control-Max-Age: 600\r\n");
+    if (preflight->is_to_private)
+        buf_lit(b, "Access-Control-Allow-Private-Network: true\r\n");
 }
 
 void guard_put_headers(const struct guard *g,
                        struct buf *b,
                        enum guard_origin kind,
                        struct str origin,
-                       unsigned preflight_methods)
+                       const struct guard_preflight *preflight)
 {
     if (g->origins != NULL)
         buf_lit(b, "Vary: Origin\r\n"); /* also without one: a cache must not mix them */
@@ -217,6 +238,6 @@ void guard_put_headers(const struct guard *g,
     }
     buf_lit(b, "Access-Control-Expose-Headers: Content-Location, Location, Retry-After, "
                "X-Pagination-Next, X-Pagination-Total, X-Request-Id\r\n");
-    if (preflight_methods != 0)
-        put_preflight(b, preflight_methods);
+    if (preflight->methods != 0)
+        put_preflight(b, preflight);
 }

@@ -46,11 +46,18 @@ void guard_copy_address(struct guard *g, const struct guard *from);
 bool guard_host_allowed(const struct guard *g, struct str host);
 enum guard_origin guard_origin(const struct guard *g, struct str origin, struct str host);
 
-/* The CORS headers of any answer; @preflight_methods 0 for one that is no preflight. */
+/* What a browser asks before a page's request. */
+struct guard_preflight {
+    unsigned methods;   /* of the route; 0: it is no preflight */
+    struct str headers; /* names of the request's headers, with commas */
+    bool is_to_private; /* a page of a public address asks for one of a private network */
+};
+
+/* The CORS headers of any answer. */
 void guard_put_headers(const struct guard *g,
                        struct buf *b,
                        enum guard_origin kind,
                        struct str origin,
-                       unsigned preflight_methods);
+                       const struct guard_preflight *preflight);
 
 #endif

@@ -34,6 +34,19 @@ static struct buf *respond_out(struct http_request *req)
     return pipeline_has(req) ? &req->answer : conn_out(req->conn);
 }
 
+static void put_cors(struct buf *b, struct http_request *req)
+{
+    struct guard_preflight preflight = { .methods = req->preflight };
+
+    if (req->preflight != 0) {
+        preflight.headers = http_header(req, "access-control-request-headers");
+        preflight.is_to_private =
+            str_is(http_header(req, "access-control-request-private-network"), "true");
+    }
+    guard_put_headers(&http_server_limits(req->loop->server)->guard, b, req->origin,
+                      http_header(req, "origin"), &preflight);
+}
+
 void respond_put_head(struct http_request *req, int status, const char *type, int64_t length)
 {
     struct http_loop *loop = req->loop;
@@ -58,8 +71,7 @@ void respond_put_head(struct http_request *req, int status, const char *type, in
     buf_lit(b, "X-Request-Id: ");
     buf_str(b, http_request_id(req));
     buf_lit(b, "\r\nX-Content-Type-Options: nosniff\r\n");
-    guard_put_headers(&http_server_limits(loop->server)->guard, b, req->origin,
-                      http_header(req, "origin"), req->preflight);
+    put_cors(b, req);
     buf_str(b, buf_text(&req->headers));
     put_connection(b, req);
 }

@@ -181,11 +181,13 @@ def pages_of_other_origins_see_where_the_run_is():
         origin = {"Origin": "https://chat.example"}
         a = s.request("OPTIONS", "/threads/x/runs/stream", headers={
             **origin, "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "content-type,last-event-id,x-api-key"})
+            "Access-Control-Request-Headers": "content-type,last-event-id,x-api-key,x-auth-scheme",
+            "Access-Control-Request-Private-Network": "true"})
         check(a.status in (200, 204), repr(a))
         allowed = a.headers["access-control-allow-headers"].lower()
-        for name in ("content-type", "last-event-id", "x-api-key", "authorization", "accept", "prefer"):
+        for name in ("content-type", "last-event-id", "x-api-key", "authorization", "accept", "prefer", "x-auth-scheme"):
             check(name in allowed, allowed)
+        equal(a.headers["access-control-allow-private-network"], "true")
         a = s.post("/runs", {"assistant_id": "agent"}, headers=origin)
         exposed = a.headers["access-control-expose-headers"].lower()
         for name in ("content-location", "location", "x-pagination-total", "x-pagination-next"):

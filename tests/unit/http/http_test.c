@@ -510,13 +510,43 @@ static void credentials_are_never_for_everybody(void **state)
     (void)state;
     make_guard(&g, NULL, "*", "127.0.0.1");
     buf_init(&b, 2000);
-    guard_put_headers(&g, &b, GUARD_ANY, STR("http://x"), 1);
+    guard_put_headers(&g, &b, GUARD_ANY, STR("http://x"),
+                      &(struct guard_preflight){ .methods = 1 });
     buf_char(&b, '\0');
     assert_non_null(strstr(b.p, "Access-Control-Allow-Origin: *\r\n"));
     assert_null(strstr(b.p, "Credentials"));
     assert_non_null(strstr(b.p, "Access-Control-Allow-Methods: GET\r\n"));
     buf_clear(&b);
-    guard_put_headers(&g, &b, GUARD_FOREIGN, STR("http://x"), 0);
+    guard_put_headers(&g, &b, GUARD_FOREIGN, STR("http://x"), &(struct guard_preflight){ 0 });
+    assert_text(buf_text(&b), "Vary: Origin\r\n");
+    buf_done(&b);
+    guard_done(&g);
+}
+
+static void a_page_may_send_the_headers_that_it_asks_for(void **state)
+{
+    struct guard_preflight asked = { .methods = 1,
+                                     .headers = STR("x-auth-scheme, mcp-protocol-version,a b,"
+                                                    "x\r\nY: z,,x-last"),
+                                     .is_to_private = true };
+    struct guard g;
+    struct buf b;
+
+    (void)state;
+    make_guard(&g, NULL, "https://app.example", "127.0.0.1");
+    buf_init(&b, 2000);
+    guard_put_headers(&g, &b, GUARD_LISTED, STR("https://app.example"), &asked);
+    buf_char(&b, '\0');
+    assert_non_null(
+        strstr(b.p, ", X-Api-Key, x-auth-scheme, mcp-protocol-version, x-last\r\n"));
+    assert_non_null(strstr(b.p, "Access-Control-Allow-Private-Network: true\r\n"));
+    buf_clear(&b);
+    asked.is_to_private = false;
+    guard_put_headers(&g, &b, GUARD_LISTED, STR("https://app.example"), &asked);
+    buf_char(&b, '\0');
+    assert_null(strstr(b.p, "Private-Network"));
+    buf_clear(&b);
+    guard_put_headers(&g, &b, GUARD_FOREIGN, STR("https://evil.example"), &asked);
     assert_text(buf_text(&b), "Vary: Origin\r\n");
     buf_done(&b);
     guard_done(&g);
@@ -960,6 +990,7 @@ int main(void)
         cmocka_unit_test(without_a_port_it_is_80),
         cmocka_unit_test(origins_are_told_apart),
         cmocka_unit_test(credentials_are_never_for_everybody),
+        cmocka_unit_test(a_page_may_send_the_headers_that_it_asks_for),
         cmocka_unit_test(deadlines_are_never_early_and_hardly_late),
         cmocka_unit_test(a_deadline_can_be_moved_and_dropped),
         cmocka_unit_test(a_wheel_that_stood_still_is_right_again),
