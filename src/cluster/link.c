@@ -408,7 +408,8 @@ static void on_wake(uv_async_t *async)
     l->first = NULL;
     l->last = &l->first;
     (void)pthread_mutex_unlock(&l->lock);
-    if (follow_settle(&l->follow))
+    bool is_doubted = follow_settle(&l->follow);
+    if (is_doubted && !(has_next && is_local)) /* else turn_to() does that */
         link_down(l, "another gateway owns the jobs now");
     if (l->state == LINK_UP)
         follow_put(&l->follow, &l->out);
@@ -464,6 +465,8 @@ void link_post(struct journal_link *l, struct journal_request *chain)
 
 void link_set_writer(struct journal_link *l, const char *url)
 {
+    if (url == NULL)
+        follow_doubt(&l->follow);
     (void)pthread_mutex_lock(&l->lock);
     l->has_next = true;
     l->next_is_local = url == NULL;

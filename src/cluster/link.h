@@ -39,7 +39,7 @@ void link_free(struct journal_link *l);
 /* From any thread: a chain of requests. */
 void link_post(struct journal_link *l, struct journal_request *chain);
 /* From any thread: where requests go from now on.  "": nobody is known; NULL: to the journal of
- * this gateway, which is open. */
+ * this gateway, which is open; nothing is heard of the writer before when this has returned. */
 void link_set_writer(struct journal_link *l, const char *url);
 /* From any thread: another gateway writes than the one that it may be connected to.  Nothing is
  * heard of that one when this has returned; link_set_writer() follows. */
