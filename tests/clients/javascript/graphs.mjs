@@ -1,4 +1,5 @@
 // Small graphs for the tests of the kit, controlled by files in their folder.
+import { once } from 'node:events';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -59,6 +60,24 @@ export const steps = new StateGraph(Steps)
     .addEdge('second', 'third')
     .addEdge('third', END)
     .compile();
+
+// Says nothing for an hour.  One looks at its signal, and notes that it was aborted; the other does not.
+const silence = (wait) =>
+    new StateGraph(Steps)
+        .addNode('wait', async (_state, config) => {
+            note(config, 'second');
+            await wait(config);
+            return { done: ['waited'] };
+        })
+        .addEdge(START, 'wait')
+        .compile();
+
+export const deaf = silence(() => pause(3_600_000, undefined, { ref: false }));
+export const silent = silence(async (config) => {
+    await once(config.signal, 'abort');
+    note(config, 'aborted');
+    config.signal.throwIfAborted();
+});
 
 export const pair = new StateGraph(Steps)
     .addNode('first', () => ({ done: ['first'] }))

@@ -24,6 +24,7 @@ import { Refused, Wire } from './wire.js';
 const WAIT_SECONDS = 20;
 const BEAT_WAIT_SECONDS = 50; // that a heartbeat may wait at the server
 const SHORT_MS = 500; // a job that is over by then costs no heartbeat
+const GIVE_BACK_MS = 2000;
 const ON_STOP = ['finish', 'return', 'lose'];
 
 /** @param {any} assignment */
@@ -38,7 +39,7 @@ const jobPath = ({ job, lease, executor }, /** @type {string} */ what) =>
  * @property {string} [name]
  * @property {'finish' | 'return' | 'lose'} [onStop] what becomes of jobs when it is stopped: they may finish
  *     (within `grace`, then they are requeued), are requeued at once without using up an attempt, or with
- * @property {number} [grace] seconds; without it, jobs may take as long as they want
+ * @property {number} [grace] seconds (10)
  */
 
 export class Worker {
@@ -52,7 +53,7 @@ export class Worker {
      * @param {Record<string, Graph>} graphs by the names of their agents
      * @param {WorkerOptions} [options]
      */
-    constructor(graphs, { url, token, concurrency = 10, name, onStop = 'finish', grace } = {}) {
+    constructor(graphs, { url, token, concurrency = 10, name, onStop = 'finish', grace = 10 } = {}) {
         if (!ON_STOP.includes(onStop)) throw new Error(`onStop must be one of ${ON_STOP.join(', ')}, not ${onStop}`);
         this.onStop = onStop;
         this.grace = grace;
@@ -77,7 +78,7 @@ export class Worker {
     stop() {
         this.#stop.abort();
         if (this.onStop !== 'finish') this.#handBack(this.onStop);
-        else if (this.grace !== undefined) setTimeout(() => this.#handBack('return'), this.grace * 1000).unref();
+        else setTimeout(() => this.#handBack('return'), this.grace * 1000).unref();
     }
 
     /** @param {'return' | 'lose'} how */
@@ -135,8 +136,22 @@ export class Worker {
             const assignment = await this.wire.post('/v1/worker/lease', ask, { signal });
             return assignment && { ...assignment, executor: this.executor };
         } catch (error) {
-            if (signal.aborted) return undefined;
-            throw error;
+            if (!signal.aborted) throw error;
+            await this.#giveBack({ ...ask, wait: 0, calls: false });
+            return undefined;
+        }
+    }
+
+    /** The server may have leased a job to us while we stopped: it is requeued.  If that fails, its lease runs out.
+     * @param {any} ask */
+    async #giveBack(ask) {
+        const signal = AbortSignal.timeout(GIVE_BACK_MS);
+
+        try {
+            const assignment = await this.wire.post('/v1/worker/lease', ask, { signal });
+            if (assignment) await this.wire.post(jobPath({ ...assignment, executor: this.executor }, 'return'), {}, { signal });
+        } catch (error) {
+            if (!(error instanceof Refused) && !signal.aborted) throw error;
         }
     }
 
