@@ -158,6 +158,7 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
                  "durability: relaxed\n"
                  "page_cache: 4M\n"
                  "store_cache: 4M\n"
+                 "loops: 1\n" /* what a page sends at once is taken in its order */
                  "origins: ['*']\n");
     if (d->project.has_ui) {
         char folder[PATH_MAX + 64];

@@ -592,16 +592,23 @@ static void on_job_interrupt(const struct record *rec, struct frames *out)
     put_interrupt(rec, STR("values"), MODE_VALUES, out);
 }
 
-/* Nothing in mode `values`: a pause asks nothing, and the last state stays the last. */
-static void on_job_paused(const struct record *rec, struct frames *out)
+static void put_pause(struct str name, uint32_t mode, struct frames *out)
 {
-    struct buf *b = frames_begin(out, STR("updates"), MODE_UPDATES);
+    struct buf *b = frames_begin(out, name, mode);
 
-    (void)rec;
     if (b == NULL)
         return;
     json_format_plain(b, "{'__interrupt__':[]}");
     frames_end(out);
+}
+
+/* In mode `values` only if the graph itself said so there (`open`), as those in JavaScript do:
+ * a client of others takes the last state for the result. */
+static void on_job_paused(const struct record *rec, struct frames *out)
+{
+    put_pause(STR("updates"), MODE_UPDATES, out);
+    if (!str_absent(rec->open))
+        put_pause(STR("values"), MODE_VALUES, out);
 }
 
 const struct dialect dialect_messages = {

@@ -3,6 +3,7 @@
  *     IDLE -> HEAD -> BODY -> HANDLING -> IDLE ...       keep-alive
  *                                 |   \-> STREAM --\
  *                                 \----------------> ENDING -> LINGER -> CLOSING
+ *                                                       \----> IDLE    after a stream in chunks
  *
  * Bytes arrive in the loop's buffer and are taken as far as they go: request after
  * request, until they run out or a request has to wait for its answer.  Then the rest is
@@ -49,7 +50,7 @@ static const unsigned moves[CONN_STATE_MAX] = {
     [CONN_BODY] = TO(CONN_HANDLING) | TO(CONN_ENDING) | TO(CONN_CLOSING),
     [CONN_HANDLING] = TO(CONN_IDLE) | TO(CONN_STREAM) | TO(CONN_ENDING) | TO(CONN_CLOSING),
     [CONN_STREAM] = TO(CONN_ENDING) | TO(CONN_CLOSING),
-    [CONN_ENDING] = TO(CONN_LINGER) | TO(CONN_CLOSING),
+    [CONN_ENDING] = TO(CONN_LINGER) | TO(CONN_IDLE) | TO(CONN_CLOSING),
     [CONN_LINGER] = TO(CONN_CLOSING),
     [CONN_CLOSING] = 0,
 };
@@ -174,15 +175,27 @@ void conn_cut(struct conn *c, const char *format, ...)
     va_end(args);
 }
 
+static void finish_stream(struct conn *c)
+{
+    stream_log(c, STR_NONE);
+    free(c->note);
+    c->note = NULL;
+    stream_tell_closed(c);
+}
+
 /* Everything is sent.  A close now would reset the connection, and lose the answer, if the
  * peer has sent more than we have read; so we only shut down our sending side. */
 static void finish(struct conn *c)
 {
+    bool stays = c->stays && c->stream.events != NULL && !c->loop->is_draining;
     uv_os_fd_t fd;
 
-    if (c->stream.events != NULL) {
-        stream_log(c, STR_NONE);
-        stream_tell_closed(c);
+    if (c->stream.events != NULL)
+        finish_stream(c);
+    if (stays) {
+        conn_move(c, CONN_IDLE);
+        conn_settle(c);
+        return;
     }
     conn_move(c, CONN_LINGER);
     if (c->tls != NULL)

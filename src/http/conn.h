@@ -76,6 +76,7 @@ struct conn {
     bool is_paused : 1;  /* the stream receives nothing */
     bool is_clear : 1;   /* the peer had acknowledged all at the last check */
     bool is_stalled : 1; /* the peer acknowledged nothing for too long */
+    bool stays : 1;      /* takes further requests after its stream */
 };
 
 #define conn_container(ptr, member) container_of(ptr, struct conn, member)

@@ -4,7 +4,7 @@
  * send are the caller's: what the socket does not take at once libuv sends from where it is,
  * with a write request that exists only meanwhile.
  *
- *     begin -> send ... -> end: last chunk, `closed`
+ *     begin -> send ... -> end: last chunk, `closed`; the connection may take further requests
  *                     \--> cut, or the peer leaves: `closed`
  *
  * Nothing here calls back before it returns. */
@@ -64,6 +64,8 @@ void stream_tell_received(struct conn *c, struct str bytes)
 
     if (events != NULL && events->received != NULL)
         events->received(&c->stream, bytes, c->stream.data);
+    else
+        c->stays = false; /* a request sent ahead, which is lost */
 }
 
 /* --- beginning --------------------------------------------------------------------- */
@@ -100,8 +102,10 @@ static bool send_head(struct http_request *req, int status, const char *type)
 
     c->is_chunked = !parser_is_10(&req->parser);
     req->status = status;
-    req->keep_alive = false;
+    if (!c->is_chunked || c->is_over || !str_empty(request_rest(req)))
+        req->keep_alive = false; /* what was sent ahead is not kept during a stream */
     respond_put_head(req, status, type, -1);
+    c->stays = req->keep_alive;
     if (c->is_chunked)
         buf_lit(b, "Transfer-Encoding: chunked\r\n");
     buf_lit(b, "\r\n");
@@ -114,6 +118,7 @@ static bool send_upgrade_head(struct http_request *req, struct str protocol)
     struct buf *b = conn_out(c);
     size_t from = b->n;
 
+    c->is_chunked = c->stays = false;
     req->status = 101;
     req->keep_alive = true; /* no "Connection: close": it is "Upgrade" below */
     respond_put_head(req, 101, NULL, -1);
@@ -140,7 +145,7 @@ static struct http_stream *begin(struct http_request *req,
     c->note = make_note(req);
     loop_count_stream(req);
     if (events->received == NULL)
-        http_set_visitor(req, NULL); /* no further request comes on this connection */
+        http_set_visitor(req, NULL); /* no further request comes for a long time */
     req->is_logged = true;           /* the stream will be */
     conn_move(c, CONN_STREAM);
     respond_end(req);

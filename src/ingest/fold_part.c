@@ -73,6 +73,7 @@ struct asked_question {
     const yyjson_val *value; /* or NULL */
     struct str repr;         /* of the value; absent when there is none */
     struct str text;         /* all that was sent instead of the value; absent likewise */
+    bool in_values;          /* a pause that the graph said in place of its state */
 };
 
 /* The object of pydantic or the like inside a value that is JSON: a repr (load.dumps), a
@@ -164,6 +165,8 @@ static int ask(struct fold *f, struct str id, const struct asked_question *q, bo
     rec.id = question_id(f, id, &err);
     if (err == 0 && !pause)
         rec.open = all_open(f, &rec, &err);
+    if (q->in_values)
+        rec.open = STR("[]");
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }
 
@@ -197,8 +200,9 @@ static int one_interrupt(struct fold *f, const yyjson_val *item)
 }
 
 /* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
-static int put_interrupts(struct fold *f, const yyjson_val *list)
+static int put_interrupts(struct fold *f, const yyjson_val *list, bool in_values)
 {
+    struct asked_question none = { .value = NULL, .in_values = in_values };
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)list);
     yyjson_val *item;
     int err = 0;
@@ -206,7 +210,7 @@ static int put_interrupts(struct fold *f, const yyjson_val *list)
     if (!yyjson_is_arr((yyjson_val *)list))
         return one_interrupt(f, list);
     if (yyjson_arr_size((yyjson_val *)list) == 0)
-        return fold_question(f, STR_NONE, NULL, true);
+        return ask(f, STR_NONE, &none, true);
     while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
         err = one_interrupt(f, item);
     return err;
@@ -379,7 +383,7 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
     if (run == NULL || run->header == NULL || !ends)
         return 0;
     if (yyjson_arr_size(json_at(task, "interrupts")) > 0) {
-        err = put_interrupts(f, json_at(task, "interrupts"));
+        err = put_interrupts(f, json_at(task, "interrupts"), false);
         return err == 0 ? fold_close_run(f, run, STR("interrupted"), STR_NONE) : err;
     }
     return end_exec(f, run, result, json_is_null(error) ? STR_NONE : task_error(error));
@@ -654,6 +658,6 @@ int fold_part(struct fold *f,
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)
         err = ends_by_updates(f, data);
     if (err == 0 && interrupts != NULL)
-        err = put_interrupts(f, interrupts);
+        err = put_interrupts(f, interrupts, ev->mode == PART_VALUES);
     return err;
 }

@@ -538,6 +538,7 @@ bool journal_turn(struct journal *j)
         journal_count_committed(j, answered);
         publish(j);
         end_touched(j, active_job_end_turn);
+        answered = reversed(answered); /* a client that sent two may take them in this order */
     }
     owners_tell(j);
     journal_serve_calls(j, &answered); /* after the commit: a failed turn could not undo it */

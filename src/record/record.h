@@ -148,7 +148,8 @@ struct record {
     struct str question; /* JSON */
     struct str context;  /* JSON */
     struct str resolves; /* JSON list */
-    struct str open;     /* JSON list: all questions that are open, when there are several */
+    struct str open;     /* JSON list: all questions that are open, when there are several; of a
+                          * pause     empty, when it was said in place of the state */
     struct str seen;     /* JSON list: message ids that were there before */
     struct str details;  /* JSON: what else is known of an error */
 

@@ -8,6 +8,8 @@
 #include "auth/permit.h"
 #include "base/error.h"
 
+enum { PAGE_MS = 200 }; /* between requests that a page makes at once */
+
 /* --- a RunCreate --------------------------------------------------------------------- */
 
 static void refuse_word(struct journal_call *call,
@@ -134,12 +136,38 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
            api_no_memory(call->req);
 }
 
+/* LangGraph's `useStream` sends what shall wait for a run (`enqueue`) before that run, whose
+ * request it makes up more slowly.  So what a page queues lets such a run pass, if it comes
+ * soon. */
+static void let_pass(struct journal_call *call, const yyjson_val *body)
+{
+    struct str strategy =
+        json_text(langgraph_member(body, "multitask_strategy", "multitaskStrategy"));
+    bool resumable =
+        yyjson_is_true(langgraph_member(body, "stream_resumable", "streamResumable"));
+
+    if (str_is(strategy, "enqueue") && resumable && call->journal.submit.delay_ms == 0 &&
+        !str_empty(http_header(call->req, "Origin")))
+        call->journal.submit.delay_ms = PAGE_MS;
+}
+
 static bool read_run(struct journal_call *call, struct json_reader *reader)
 {
     struct json json;
 
     return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
            langgraph_read_run(call, json.root);
+}
+
+static bool read_queued(struct journal_call *call, struct json_reader *reader)
+{
+    struct json json;
+
+    if (!api_read_body(call->req, reader, buf_text(&call->body), &json) ||
+        !langgraph_read_run(call, json.root))
+        return false;
+    let_pass(call, json.root);
+    return true;
 }
 
 /* --- creating a run ------------------------------------------------------------------ */
@@ -212,7 +240,7 @@ static void submit(struct http_request *req,
     }
     call->permit = permit;
     call->assistant = assistant;
-    journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
+    journal_call_read(call, LANGGRAPH_MAX_DEPTH, reads ? read_run : read_queued);
 }
 
 /* Finds the run's assistant.  A body that cannot be parsed is refused later. */

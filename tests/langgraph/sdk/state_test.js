@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { until } from '../../lib/server.js';
-import { clientOf, end, INPUT, QUESTION, serve, VERSIONS } from './suite.js';
+import { clientOf, collect, end, INPUT, QUESTION, serve, VERSIONS } from './suite.js';
 
 let server;
 before(async () => {
@@ -103,8 +103,12 @@ for (const version of VERSIONS) {
         const client = await clientOf(version, server);
         const thread = (await client.threads.create()).thread_id;
 
-        await client.runs.wait(thread, 'agent', { input: INPUT, interruptBefore: ['tools'] });
+        const parts = await collect(
+            client.runs.stream(thread, 'agent', { input: INPUT, interruptBefore: ['tools'], streamMode: ['values', 'updates'] }),
+        );
+        assert.deepEqual(parts.slice(-2).map((p) => [p.event, p.data]), [['updates', { __interrupt__: [] }], ['values', { __interrupt__: [] }]]);
         assert.deepEqual((await client.threads.getState(thread)).next, ['tools']);
+        assert.equal((await client.threads.get(thread)).values.messages.length, 2);
         assert.equal((await client.threads.get(thread)).status, 'interrupted');
         const values = await client.runs.wait(thread, 'agent', { input: null });
         assert.deepEqual(values.__interrupt__.map((i) => i.value), [QUESTION]);

@@ -311,6 +311,27 @@ def runs_of_a_thread_take_turns():
         equal(thread(s, t)["status"], "idle")
 
 
+@cases(["page", "program"])
+def what_is_queued_lets_a_stream_that_comes_soon_pass(sender):
+    """useStream sends what shall wait before the run that it shall wait for."""
+    page = {"Origin": "http://page.example"} if sender == "page" else {}
+    with serve("--origins", "http://page.example") as s:
+        for _ in range(20):  # on a slow machine it comes too late
+            t, began = new_thread(s), time.monotonic()
+            queued = {"multitask_strategy": "enqueue", "stream_resumable": True, "headers": page}
+            ids = [create(s, t, input=n, **queued)["run_id"] for n in range(2)]
+            with stream(s, f"/threads/{t}/runs/stream", input=2) as st:
+                ids.insert(0 if page else 2, st.run)
+            if time.monotonic() - began < 0.2:
+                break
+            s.request("DELETE", f"/threads/{t}")
+        worker = Worker(s, "agent")
+        for id in ids:
+            lease = worker.lease()
+            equal(lease.job, id)
+            lease.finish()
+
+
 @cases(["interrupt", "rollback"])
 def a_new_run_may_take_the_place(strategy):
     with serve() as s:

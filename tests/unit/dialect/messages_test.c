@@ -46,6 +46,8 @@ static void messages_says_questions_as_updates_and_values(void **state)
     expect_as(&dialect_messages, &updates, &rec,
               "57.1 updates {'__interrupt__':[{'value':{'question':'Go?'},'id':'i1'}]}\n");
     rec = make(REC_JOB_PAUSED);
+    expect(&dialect_messages, &rec, "57 updates {'__interrupt__':[]}\n");
+    rec.open = STR("[]");
     expect(&dialect_messages, &rec,
            "57.1 updates {'__interrupt__':[]}\n57 values {'__interrupt__':[]}\n");
 }

@@ -240,6 +240,28 @@ static void a_thread_goes_with_the_runs_of_the_same_turn(void **state)
     done_all(all, 3);
 }
 
+static const struct loop_call *told[2];
+
+static void note(struct loop_call *call)
+{
+    told[told[0] != NULL] = call;
+}
+
+static void requests_of_a_turn_are_answered_in_their_order(void **state)
+{
+    struct journal_request all[2];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        submit(&all[i], "j", i);
+        all[i].loop_call.answered = note;
+    }
+    run_turn(all, 2);
+    assert_ptr_equal(told[0], &all[0].loop_call);
+    assert_ptr_equal(told[1], &all[1].loop_call);
+    done_all(all, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +279,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_turn_sees_its_own_writes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_turn_deletes_is_gone_in_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(requests_of_a_turn_are_answered_in_their_order, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_thread_goes_with_the_runs_of_the_same_turn, set_up,
                                         tear_down),
     };

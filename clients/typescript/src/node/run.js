@@ -18,6 +18,10 @@ import { shown, stateOf } from './state.js';
 
 const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
 
+/** A pause comes in mode `updates`, and then in mode `values`, which says it for both.
+ * @param {string} mode @param {any} payload */
+const isSaidAgain = (mode, payload) => mode === 'updates' && payload?.__interrupt__?.length === 0;
+
 /**
  * @typedef {object} Assignment what a worker gets: docs/worker-protocol.md
  * @property {string} job
@@ -233,6 +237,7 @@ export class Run {
         const options = { ...this.config, streamMode, subgraphs: true, signal: this.signal };
 
         for await (const [namespace, mode, payload] of await compiled.stream(input, options)) {
+            if (isSaidAgain(mode, payload)) continue;
             this.#look(namespace, mode, payload);
             await this.emit(encodePart(namespace, mode, payload));
         }
@@ -249,6 +254,7 @@ export class Run {
             const chunk = event.data?.chunk;
             if (event.event === 'on_chain_stream' && event.run_id === root && Array.isArray(chunk)) {
                 const [namespace, mode, payload] = chunk;
+                if (isSaidAgain(mode, payload)) continue;
                 this.#look(namespace, mode, payload);
                 event.data = { chunk: partOf(namespace, mode, payload) };
             }
