@@ -329,6 +329,16 @@ static int note_graph(struct journal_request *req, struct thread_row *row, struc
     return err;
 }
 
+/* A run has the metadata of its thread too; its own wins. */
+static int inherit(struct journal_request *req, const struct thread_row *thread)
+{
+    struct run_row *run = &req->submit.run;
+
+    return thread->metadata.n <= 2
+               ? 0
+               : json_merge_copy(&req->mem, thread->metadata, run->metadata, &run->metadata);
+}
+
 int threads_enter(struct journal *j,
                   struct journal_request *req,
                   struct thread_row *thread,
@@ -338,6 +348,8 @@ int threads_enter(struct journal *j,
 
     if (err == 0)
         err = make_room(j, req->submit.run.strategy, thread);
+    if (err == 0)
+        err = inherit(req, thread);
     if (err == 0)
         err = note_graph(req, thread, row->agent);
     if (err != 0)

@@ -26,6 +26,7 @@ AGENTS = {
     "graph": {"pull": True, "attempts": 3, "lease": "3s"},
     "made": {"pull": True},
     "pushing": {"pull": True},
+    "below": {"pull": True},
     "quick": {"pull": True, "attempts": 3, "lease": "1s"},
     "silent": {"pull": True, "attempts": 3, "lease": "4s"},
 }

@@ -202,3 +202,7 @@ def with_schema(schema: Any) -> Any:
 
 
 with_defaults = with_schema(Defaults)
+
+
+asking_below = line_of(write, ask).compile()
+asks_below = StateGraph(State).add_node("sub", asking_below).add_edge(START, "sub").compile()

@@ -17,7 +17,8 @@ def client(server):
 @pytest.fixture(scope="module")
 def worker(server):
     with working(server, {"graph": graphs.graph, "made": graphs.with_context,
-                          "pushing": graphs.pushing}):
+                          "pushing": graphs.pushing,
+                          "below": graphs.asks_below}):
         yield
 
 
@@ -133,6 +134,40 @@ def test_states_are_what_the_graph_itself_says(server, worker):
         assert ended["log"] == ["think found pool", "slow", "by hand", "write"]
         state = await sdk.threads.get_state(thread)
         assert (state["next"], state["tasks"], state["values"]) == ([], [], ended)
+    asyncio.run(main())
+
+
+def test_what_a_subgraph_asks_is_in_its_state(server, worker):
+    async def main():
+        sdk = client(server)
+        thread = (await sdk.threads.create(metadata={"whose": "ours"}))["thread_id"]
+        await sdk.runs.wait(thread, "below", input={**ASK, "ask": True}, metadata={"run": "mine"})
+        above = await sdk.threads.get_state(thread, subgraphs=True)
+        (task,) = above["tasks"]
+        below = task["state"]
+        assert below["next"] == ["ask"] and below["values"]["log"] == ["write"]
+        assert below["interrupts"] == above["interrupts"] == task["interrupts"] == below["tasks"][0]["interrupts"]
+        assert below["interrupts"][0]["value"]["question"] == "Which environment?"
+        assert below["tasks"][0]["path"] == ["__pregel_pull", "ask"]
+        assert below["checkpoint"]["checkpoint_ns"] == f"sub:{task['id']}"
+        assert below["checkpoint"]["checkpoint_map"][""] == above["checkpoint"]["checkpoint_id"]
+        plain = await sdk.threads.get_state(thread)
+        assert plain["tasks"][0]["state"] is None
+        assert plain["tasks"][0]["checkpoint"]["checkpoint_ns"] == f"sub:{task['id']}"
+        # Whose they are: the thread's metadata, and the run's own.
+        for state in (below, *await sdk.threads.get_history(thread)):
+            assert (state["metadata"]["whose"], state["metadata"]["run"]) == ("ours", "mine")
+    asyncio.run(main())
+
+
+def test_the_error_of_a_task_has_its_type(server, worker):
+    async def main():
+        parts = [p async for p in client(server).runs.stream(None, "graph", input={**ASK, "fail": True},
+                                                             stream_mode=["tasks", "debug"])]
+        tasks = [p.data for p in parts if p.event == "tasks"]
+        tasks += [p.data["payload"] for p in parts if p.event == "debug" and p.data["type"] == "task_result"]
+        errors = [t["error"] for t in tasks if t.get("error")]
+        assert errors == 2 * [{"error": "ValueError", "message": "no such pool: ☠"}]
     asyncio.run(main())
 
 

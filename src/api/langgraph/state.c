@@ -41,15 +41,25 @@ struct state_reading {
 
 /* --- shapes ------------------------------------------------------------------------- */
 
-static void put_place(struct buf *b, struct str thread, struct str ns, struct str id)
+/* @said: the same place in the words of the graph, which knows the checkpoints above it. */
+static void put_place(struct buf *b,
+                      struct str thread,
+                      struct str ns,
+                      struct str id,
+                      const yyjson_val *said)
 {
+    struct buf map LOCAL_BUF(SIZE_MAX / 4);
+
     if (str_absent(id)) {
         buf_lit(b, "null");
         return;
     }
-    json_format(b,
-                "{'thread_id':%s,'checkpoint_id':%s,'checkpoint_ns':%s,'checkpoint_map':null}",
-                thread, id, ns);
+    if (!json_is_null(json_at(said, "checkpoint_map")))
+        json_put_value(&map, json_at(said, "checkpoint_map"));
+    json_format(b, "{'thread_id':%s,'checkpoint_id':%s,'checkpoint_ns':%s,'checkpoint_map':%j}",
+                thread, id, ns, map.n > 0 ? buf_text(&map) : STR_NONE);
+    if (map.error != 0)
+        b->error = map.error;
 }
 
 /* Writes ,"name":value, with @otherwise when the value is absent. */
@@ -218,9 +228,9 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
         j.root = NULL;
     json_begin(b);
     json_key(b, "checkpoint");
-    put_place(b, of->thread, of->ns, of->id);
+    put_place(b, of->thread, of->ns, of->id, json_at(j.root, "checkpoint"));
     json_key(b, "parent_checkpoint");
-    put_place(b, of->thread, of->ns, of->parent);
+    put_place(b, of->thread, of->ns, of->parent, json_at(j.root, "parent_checkpoint"));
     put_member(b, j.root, "values", STR("{}"));
     put_member(b, j.root, "next", STR("[]"));
     put_tasks(r, json_at(j.root, "tasks"), s, n_graphs);

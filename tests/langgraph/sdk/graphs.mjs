@@ -145,3 +145,13 @@ export const endless = new StateGraph(MessagesAnnotation)
   })
   .addEdge(START, "tick").addEdge("tick", END)
   .compile();
+
+// Its subgraph asks.
+const asking = new StateGraph(MessagesAnnotation)
+  .addNode("ask", () => { interrupt("how deep?"); return {}; })
+  .addEdge(START, "ask").addEdge("ask", END)
+  .compile();
+export const below = new StateGraph(MessagesAnnotation)
+  .addNode("sub", asking)
+  .addEdge(START, "sub").addEdge("sub", END)
+  .compile();

@@ -162,6 +162,23 @@ for (const version of VERSIONS) {
         assert.ok((await client.assistants.getGraph('python')).nodes.some((n) => n.id === 'approve'));
     });
 
+    test(`${version}: what a subgraph asks is in its state`, async () => {
+        const client = await clientOf(version, server);
+        const { thread_id } = await client.threads.create({ metadata: { whose: 'ours' } });
+
+        await client.runs.wait(thread_id, 'below', { input: INPUT });
+        const above = await client.threads.getState(thread_id, undefined, { subgraphs: true });
+        const [task] = above.tasks;
+        assert.deepEqual(task.interrupts.map((i) => i.value), ['how deep?']);
+        assert.deepEqual(task.state.next, ['ask']);
+        assert.deepEqual(task.state.interrupts, task.interrupts);
+        assert.deepEqual(task.state.tasks[0].interrupts, task.interrupts);
+        assert.equal(task.state.checkpoint.checkpoint_ns, `sub:${task.id}`);
+        const plain = await client.threads.getState(thread_id);
+        assert.equal(plain.tasks[0].checkpoint.checkpoint_ns, `sub:${task.id}`);
+        for (const state of await client.threads.getHistory(thread_id)) assert.equal(state.metadata.whose, 'ours');
+    });
+
     test(`${version}: items of the store`, async () => {
         const client = await clientOf(version, server);
         const place = ['tests', version.replaceAll('.', '-')];

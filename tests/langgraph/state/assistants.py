@@ -81,6 +81,7 @@ def a_worker_knows_what_its_graph_looks_like():
                            ("subgraphs?recurse=true", ("subgraphs", {"namespace": None, "recurse": True})),
                            ("subgraphs/a%3Ab", ("subgraphs", {"namespace": "a:b", "recurse": False}))):
             asked, a = at_once(lambda: serve(s, {"answer": {"nodes": [1.0]}}), lambda: s.get(f"/assistants/{AGENT}/{path}", seconds=60))
+            want = (want[0], {"graph_id": "agent", "config": {}, **want[1]})
             equal((asked, a.status, a.json), (want, 200, {"nodes": [1.0]}), path)
         _, a = at_once(lambda: serve(s, {"error": "no schema"}), lambda: s.get("/assistants/agent/schemas", seconds=60))
         equal(a.status, 400, "not 5xx, which a client would send again")

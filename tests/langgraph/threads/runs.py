@@ -35,6 +35,16 @@ def a_worker_gets_the_thread_and_the_run():
 
 
 @case
+def a_run_has_the_metadata_of_its_thread():
+    with serve() as s:
+        t = s.post("/threads", {"metadata": {"whose": "ours", "v": 1}}).json["thread_id"]
+        run = create(s, t, metadata={"v": 2})
+        wanted = {"whose": "ours", "created_by": "system", "graph_id": "agent", "assistant_id": AGENT, "v": 2}
+        equal(Worker(s, "agent").lease().order["run"]["metadata"], wanted)
+        equal(run_of(s, t, run["run_id"])["metadata"], wanted)
+
+
+@case
 def a_run_as_it_is_shown():
     with serve() as s:
         t = new_thread(s)

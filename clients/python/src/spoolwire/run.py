@@ -258,9 +258,15 @@ class Run:
     async def _last_look(self) -> None:
         if not self._projects:
             return
-        found = await self._graph.aget_state(
-            {"configurable": {"thread_id": self._config["configurable"]["thread_id"]}})
-        state = snapshot.of_snapshot(found)
+        # What a subgraph asks is known only now: its state was stored before it asked.
+        await self._store(await self._graph.aget_state(
+            {"configurable": {"thread_id": self._config["configurable"]["thread_id"]}},
+            subgraphs=self._interrupted))
+
+    async def _store(self, found: Any) -> None:
+        for below in snapshot.states_below(found):
+            await self._store(below)
+        state = snapshot.of_snapshot(snapshot.alone(found))
         if at := state["checkpoint"]:
             await self._saver.aput_state(self._config, at["checkpoint_ns"], at["checkpoint_id"], state)
 

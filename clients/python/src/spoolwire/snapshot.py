@@ -25,6 +25,19 @@ def of_snapshot(snapshot: Any) -> dict[str, Any]:
     }
 
 
+def states_below(snapshot: Any) -> list[Any]:
+    """The states of its subgraphs, as far as aget_state() has read them."""
+    return [t.state for t in snapshot.tasks if hasattr(t.state, "tasks")]
+
+
+def alone(snapshot: Any) -> Any:
+    """The same with the places of subgraphs instead of their states."""
+    tasks = tuple(t if not hasattr(t.state, "tasks") else t._replace(state={"configurable": {
+        k: v for k, v in t.state.config["configurable"].items() if k in ("thread_id", "checkpoint_ns")}})
+        for t in snapshot.tasks)
+    return snapshot._replace(tasks=tasks)
+
+
 def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     """Of a part of the stream mode `checkpoints`."""
     checkpoint = place(part["config"])
@@ -44,10 +57,24 @@ def shown(mode: str, payload: Any) -> Any:
     its parent and of its subgraphs, besides their configs."""
     if mode == "checkpoints":
         return with_places(payload)
+    if mode == "tasks":
+        return with_error(payload)
     if mode != "debug" or payload.get("type") not in ("checkpoint", "task_result"):
         return payload
-    change = with_places if payload["type"] == "checkpoint" else with_place
+    change = with_places if payload["type"] == "checkpoint" else of_result
     return {**payload, "payload": change(payload["payload"])}
+
+
+def of_result(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return with_error(with_place(result))
+
+
+def with_error(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An error as LangGraph's servers send it: its type and its message."""
+    error = task.get("error")
+    if not isinstance(error, BaseException):
+        return task
+    return {**task, "error": {"error": type(error).__name__, "message": str(error)}}
 
 
 def with_places(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@
 import { withDefaults } from './defaults.js';
 import { isGraph } from './graph.js';
 import { encode } from './plain.js';
-import { shown, stateOf } from './state.js';
+import { shown, stateOf, statesOf } from './state.js';
 
 const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
 
@@ -282,9 +282,11 @@ export class Run {
     async #tellLast(compiled) {
         const { checkpoint_id, checkpoint_ns, checkpoint_map, ...configurable } =
             this.config.configurable;
-        const snapshot = await compiled.getState({ configurable });
+        // What a subgraph asks is known only now: its state was stored before it asked.
+        const snapshot = await compiled.getState({ configurable }, { subgraphs: this.isInterrupted });
 
-        if (snapshot.config?.configurable?.checkpoint_id) this.#tell(snapshot);
+        if (snapshot.config?.configurable?.checkpoint_id)
+            for (const one of statesOf(snapshot)) this.#tell(one);
         await Promise.all(this.told);
     }
 

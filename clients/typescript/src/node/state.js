@@ -93,3 +93,19 @@ export function stateOf(snapshot) {
         parent_checkpoint: checkpointOf(snapshot.parentConfig),
     };
 }
+
+/** A state and those of its subgraphs, as far as `getState()` has read them, each with the places of the
+ * others instead of their states.
+ * @param {any} snapshot
+ * @returns {any[]} */
+export function statesOf(snapshot) {
+    /** @type {any[]} */
+    const below = snapshot.tasks.map((/** @type {any} */ t) => t.state).filter((/** @type {any} */ s) => s?.tasks);
+    const tasks = snapshot.tasks.map((/** @type {any} */ task) => {
+        if (!task.state?.tasks) return task;
+        const { thread_id, checkpoint_ns } = task.state.config.configurable;
+        return { ...task, state: { configurable: { thread_id, checkpoint_ns } } };
+    });
+
+    return [{ ...snapshot, tasks }, ...below.flatMap(statesOf)];
+}
