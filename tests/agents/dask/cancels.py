@@ -2,8 +2,7 @@
 
 import time
 
-from cluster import MANY, PULL, bridge, said, scene, shared, until_said
-from gateway import Server
+from cluster import MANY, PULL, Server, bridge, said, scene, shared, until_said
 from harness import case, cases, check, equal
 
 SOON = 15  # seconds: far less than the lease of a minute, whose heartbeats come every 15 s

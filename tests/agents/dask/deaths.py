@@ -6,8 +6,8 @@ import signal
 import tempfile
 import urllib.request
 
-from cluster import AGENTS, KIT, MANY, PULL, Cluster, bridge, environment, said, scene, shared, so_far, until_said
-from gateway import Server, until
+from cluster import AGENTS, KIT, MANY, PULL, Cluster, Server, bridge, environment, said, scene, shared, so_far, until_said
+from gateway import until
 from gateways import cluster as gateways_of, verify, writer_of
 from harness import case, check, equal
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, agents, bridge, environment, said, scene, shared
-from gateway import Server, until
+from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, Server, agents, bridge, environment, said, scene, shared
+from gateway import until
 from harness import case, check, equal
 
 

@@ -3,8 +3,8 @@
 import os
 import tempfile
 
-from cluster import AGENTS, KIT, MANY, PULL, Cluster, agents, bridge, scene, shared
-from gateway import Server, reserve, until
+from cluster import AGENTS, KIT, MANY, PULL, Cluster, Server, agents, bridge, scene, shared
+from gateway import reserve, until
 from harness import case, cases, check, contains, equal
 
 
