@@ -31,6 +31,19 @@ def a_job_is_submitted_leased_read_and_cancelled_on_any_gateway():
 
 
 @case
+def gateways_that_start_at_once_make_the_tables_once():
+    url = database().url()
+    gateways = [Gateway(url, start=False) for _ in range(3)]
+    with gateways[0], gateways[1], gateways[2]:
+        at_once(*[g.start for g in gateways])
+        writer_of(gateways)
+        jobs = [g.submit() for g in gateways]
+        for g, job in zip(gateways[1:] + gateways[:1], jobs):
+            equal(g.job(job)["state"], "queued")
+        verify(url)
+
+
+@case
 def a_worker_that_waits_gets_the_job_of_another_gateway():
     with cluster() as (a, b, c):
         lease, job = at_once(lambda: Worker(b).lease(), lambda: c.submit())

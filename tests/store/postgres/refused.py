@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 
-from harness import case, contains, equal
+from harness import case, contains, equal, spoolwire
 from server import PASSWORD, SERVER, Appending, driver, name_of, refuses, stored
 
 
@@ -110,18 +110,25 @@ def a_server_that_is_too_old():
         return kind + struct.pack("!I", len(body) + 4) + body
 
     def greet(listener):
-        peer, _ = listener.accept()
-        with peer:
-            peer.recv(4096)
-            peer.sendall(message(b"R", struct.pack("!I", 0)) + message(b"S", b"server_version\0" b"12.22\0") +
-                         message(b"Z", b"I"))
-            peer.recv(4096)
+        while True:
+            try:
+                peer, _ = listener.accept()
+            except OSError:
+                return  # closed
+            with peer:
+                peer.recv(4096)
+                peer.sendall(message(b"R", struct.pack("!I", 0)) + message(b"S", b"server_version\0" b"12.22\0") +
+                             message(b"Z", b"I"))
+                peer.recv(4096)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=greet, args=(listener,), daemon=True)
         thread.start()
-        refuses(f"postgres://u@127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable&gssencmode=disable",
-                "is version 12", "needs 13 or newer")
+        url = f"postgres://u@127.0.0.1:{listener.getsockname()[1]}/x?sslmode=disable&gssencmode=disable"
+        refuses(url, "is version 12", "needs 13 or newer")
+        done = spoolwire("doctor", "--store", url)
+        equal(done.code, 1)
+        contains(done.out.decode(), "BAD  ", "is version 12", "needs 13 or newer")
 
 
 @case
