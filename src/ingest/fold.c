@@ -86,6 +86,24 @@ static int on_model_stream(struct fold *f, const struct json *line, const struct
     return fold_model_stream(f, line, ev, run);
 }
 
+/* The message of a chunk in mode `messages`, [message, metadata]: one that a node pushes comes
+ * in no event. */
+static int read_pushed(struct fold *f, struct event *part)
+{
+    yyjson_val *pair = (yyjson_val *)part->data;
+    const yyjson_val *meta = yyjson_arr_get(pair, 1);
+    struct str ns = json_text(json_at(meta, "langgraph_checkpoint_ns"));
+
+    if (yyjson_arr_size(pair) != 2 || !yyjson_is_obj((yyjson_val *)meta))
+        return 0;
+    int err = fold_read_message(f, yyjson_arr_get_first(pair), &part->message);
+    part->has_message = err == 0 && part->message.cls != MESSAGE_NONE;
+    part->meta = meta;
+    if (!str_absent(ns))
+        part->ns = ns;
+    return err;
+}
+
 /* A root's chunk: {"node": update}, [mode, payload], [ns, mode, payload]. */
 static int on_root_chunk(struct fold *f, const struct json *line, const struct event *ev)
 {
@@ -98,7 +116,8 @@ static int on_root_chunk(struct fold *f, const struct json *line, const struct e
     }
     if (part.ns.p != NULL && !arena_copy(&f->work, part.ns, &part.ns))
         return ERR_NOMEM;
-    return fold_part(f, line, &part, part.data);
+    int err = part.mode == PART_MESSAGES ? read_pushed(f, &part) : 0;
+    return err == 0 ? fold_part(f, line, &part, part.data) : err;
 }
 
 static bool is_update(const struct fold *f, const struct event *ev)

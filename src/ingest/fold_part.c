@@ -582,12 +582,14 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
     const yyjson_val *message = yyjson_arr_get_first((yyjson_val *)ev->data);
     struct run *exec = NULL, *run = NULL;
 
-    if (f->events_seen || !ev->has_message)
-        return 0;
-    int err = exec_of_part(f, ev, &exec);
+    bool is_chunk = ev->message.cls == MESSAGE_AI && ev->message.chunk;
+
+    if (!ev->has_message || (f->events_seen && is_chunk))
+        return 0; /* the events of the model have its chunks */
+    int err = f->events_seen ? 0 : exec_of_part(f, ev, &exec);
     if (err != 0)
         return err;
-    if (ev->message.cls != MESSAGE_AI || !ev->message.chunk) {
+    if (!is_chunk) {
         struct str id = ev->message.id;
 
         if (id.n == 0 || ev->message.cls == MESSAGE_NONE ||

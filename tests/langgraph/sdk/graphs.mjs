@@ -6,11 +6,11 @@
 //       -> review (interrupt) -> final (FakeListChatModel, char by char) -> END
 import fs from "node:fs";
 import {
-  StateGraph, MessagesAnnotation, Annotation, interrupt, START, END,
+  StateGraph, MessagesAnnotation, Annotation, interrupt, pushMessage, START, END,
 } from "@langchain/langgraph";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { AIMessage, AIMessageChunk } from "@langchain/core/messages";
+import { AIMessage, AIMessageChunk, RemoveMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { tool } from "@langchain/core/tools";
@@ -154,4 +154,18 @@ const asking = new StateGraph(MessagesAnnotation)
 export const below = new StateGraph(MessagesAnnotation)
   .addNode("sub", asking)
   .addEdge(START, "sub").addEdge("sub", END)
+  .compile();
+
+// Says how far it is, always in the same message, and takes that back.
+export const pushes = new StateGraph(MessagesAnnotation)
+  .addNode("work", async () => {
+    for (const content of ["10 %", "50 %", "50 %", "100 %"]) pushMessage(new AIMessage({ id: "msg-progress", content }));
+    return {};
+  })
+  .addNode("clean", async () => {
+    const messages = [new RemoveMessage({ id: "msg-progress" }), new AIMessage({ id: "msg-kept", content: "Done." })];
+    for (const message of messages) pushMessage(message, { stateKey: null });
+    return { messages };
+  })
+  .addEdge(START, "work").addEdge("work", "clean").addEdge("clean", END)
   .compile();

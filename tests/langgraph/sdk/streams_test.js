@@ -109,6 +109,23 @@ for (const version of VERSIONS) {
         assert.deepEqual(words, Array.from({ length: 10 }, (_, i) => `word${i} `));
     });
 
+    for (const also of [[], ['values', 'updates'], ['events']])
+        test(`${version}: messages that a node pushes come with every content, and their removal: ${also}`, async () => {
+            const { client, thread } = await started();
+            const got = await collect(client.runs.stream(thread, 'pushes', { input: INPUT, streamMode: ['messages-tuple', ...also] }));
+            const said = ofMode(got, 'messages').map(([m]) => [m.type, m.id, String(m.content)]);
+
+            const wanted = [
+                ...['10 %', '50 %', '100 %'].map((content) => ['ai', 'msg-progress', content]),
+                ['remove', 'msg-progress', ''],
+                ['ai', 'msg-kept', 'Done.'],
+            ];
+            // An event tells the end of a node before its last messages come.
+            assert.deepEqual(...[said, wanted].map((list) => (also.includes('events') ? list.sort() : list)));
+            const { values } = await client.threads.getState(thread);
+            assert.deepEqual(values.messages.map((m) => m.id), ['msg-human-1', 'msg-kept']);
+        });
+
     test(`${version}: an interrupt is a question of the thread`, async () => {
         const { client, thread } = await started();
         const got = await collect(client.runs.stream(thread, 'agent', { input: INPUT, streamMode: ['values', 'updates'] }));
