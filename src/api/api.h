@@ -78,6 +78,8 @@ enum refusal {
     REFUSAL_FIRST_LIMIT = REFUSAL_JOBS
 };
 
+enum cron_tick_result { CRON_TICK_RUN, CRON_TICK_REFUSED, CRON_TICK_MAX };
+
 /* The state of one loop; its http_loop_data. */
 struct app_loop {
     struct app *app;
@@ -89,6 +91,8 @@ struct app_loop {
     struct authenticator authenticator;
     struct lease_cache leases;
     struct counter refusals[REFUSAL_MAX];
+    struct cron_ticks *crons; /* owned; of the first loop; else NULL */
+    struct counter cron_ticks[CRON_TICK_MAX];
     struct loop_message drain;   /* posted once, when the server shuts down */
     struct loop_message recheck; /* posted when tokens have changed, */
     atomic_bool rechecks;        /* `recheck` is posted and not handled yet */
@@ -265,6 +269,9 @@ http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assis
     api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
 /* Components of a project */
 http_handler api_ui, api_ui_file;
+/* LangGraph's crons */
+http_handler api_cron_create, api_cron, api_cron_patch, api_cron_delete, api_crons_search,
+    api_crons_count;
 /* States of threads */
 http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
 http_handler api_mcp;

@@ -1,5 +1,6 @@
 /* The table of routes, the start and end of a loop's state, and the routes for operators. */
 #include "api/api.h"
+#include "api/langgraph/cron_ticks.h"
 
 #include "auth/access.h"
 #include "base/container_of.h"
@@ -112,6 +113,14 @@ const struct http_route api_routes[] = {
     { "POST", "/runs/batch", api_run_batch, BODY_INPUT, 0, ACCESS_CLIENT },
     { "POST", "/runs/cancel", api_runs_cancel, 0, 0, ACCESS_CLIENT },
     { "GET", "/runs/{run}/stream", api_run_join_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
+    /* LangGraph's crons */
+    { "POST", "/runs/crons", api_cron_create, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "POST", "/threads/{thread}/runs/crons", api_cron_create, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "POST", "/runs/crons/search", api_crons_search, 0, 0, ACCESS_READ },
+    { "POST", "/runs/crons/count", api_crons_count, 0, 0, ACCESS_READ },
+    { "GET", "/runs/crons/{cron}", api_cron, 0, 0, ACCESS_READ },
+    { "PATCH", "/runs/crons/{cron}", api_cron_patch, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "DELETE", "/runs/crons/{cron}", api_cron_delete, 0, 0, ACCESS_CLIENT },
     /* LangGraph's assistants */
     { "POST", "/assistants/search", api_assistants_search, 0, 0, ACCESS_READ },
     { "POST", "/assistants/count", api_assistants_count, 0, 0, ACCESS_READ },
@@ -235,6 +244,7 @@ void api_done(struct app *app)
         if (l == NULL)
             continue;
         authenticator_done(&l->authenticator);
+        cron_ticks_free(l->crons);
         streams_free(l->streams);
         hub_free(l->hub);
         mailbox_free(l->box);
@@ -262,6 +272,8 @@ void api_loop_start(struct http_loop *loop, void *arg)
     l->reload.deliver = on_reload;
     authenticator_init(&l->authenticator, app->tokens);
     lease_cache_init(&l->leases, token_service_lease_key(app->tokens));
+    if (http_loop_index(loop) == 0 && cron_ticks_new(loop, l, &l->crons) != 0)
+        abort(); /* out of memory at start-up */
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);
@@ -272,6 +284,8 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     struct app_loop *l = http_loop_data(loop);
 
     (void)arg;
+    if (l->crons != NULL)
+        cron_ticks_stop(l->crons);
     streams_close(l->streams);
     mailbox_close(l->box);
     journal_batch_close(&l->batch); /* the last messages may have put something in it */

@@ -153,6 +153,23 @@ int token_new_process(struct str agent, int64_t key, struct token **ret)
     return 0;
 }
 
+int token_new_for_owner(struct str owner, const struct token_limits *limits, struct token **ret)
+{
+    struct token_row row = { .scopes = STR("client"), .owner = owner };
+    struct token *t = make();
+
+    if (t != NULL)
+        t->access = access_of_scopes(row.scopes);
+    if (t == NULL || copy_texts(t, &row) != 0 || make_reach(t, NULL) != 0) {
+        token_unref(t);
+        return ERR_NOMEM;
+    }
+    memset(t->id, '0', SECRET_ID);
+    t->limits = *limits;
+    *ret = t;
+    return 0;
+}
+
 int token_new_everybody(struct token **ret)
 {
     struct token *t = make();

@@ -59,6 +59,11 @@ MUST_CHECK int token_new(const struct token_row *row,
                          struct error *err);
 /* For a process of ours: limited to @agent, and to the job with that key (0: any). */
 MUST_CHECK int token_new_process(struct str agent, int64_t key, struct token **ret);
+/* For what the server does for @owner, such as the runs of its crons: a client's rights, and
+ * these limits. */
+MUST_CHECK int token_new_for_owner(struct str owner,
+                                   const struct token_limits *limits,
+                                   struct token **ret);
 /* For a server without tokens: has all rights and owns no jobs. */
 MUST_CHECK int token_new_everybody(struct token **ret);
 struct token *token_ref(struct token *t);

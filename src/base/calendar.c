@@ -130,3 +130,49 @@ bool calendar_parse(struct str text, int64_t *ret)
            digits_at(text.p + 20, 3);
     return true;
 }
+
+/* "+01:30" or "-0130" in minutes; "Z" and nothing are 0. */
+static bool read_offset(struct str text, int64_t *ret)
+{
+    size_t colon = text.n == 6 ? 1 : 0;
+
+    *ret = 0;
+    if (text.n == 0 || str_is(text, "Z") || str_is(text, "z"))
+        return true;
+    if (text.n != 5 + colon || (text.p[0] != '+' && text.p[0] != '-') ||
+        (colon == 1 && text.p[3] != ':'))
+        return false;
+    for (size_t i = 1; i < text.n; i++)
+        if (i != 3 - (colon == 0) * 3 && (text.p[i] < '0' || text.p[i] > '9'))
+            return false;
+    *ret = (int64_t)digits_at(text.p + 1, 2) * 60 + digits_at(text.p + 3 + colon, 2);
+    *ret = text.p[0] == '-' ? -*ret : *ret;
+    return true;
+}
+
+bool calendar_read(struct str text, int64_t *ret)
+{
+    enum { SECONDS = sizeof("2026-02-16T10:30:00") - 1 };
+    char whole[CALENDAR_BYTES + 1] = "0000-00-00T00:00:00.000Z";
+    struct str rest = str_skip(text, SECONDS);
+    int64_t minutes;
+
+    if (text.n < SECONDS)
+        return false;
+    str_copy(whole, str_head(text, SECONDS));
+    whole[10] = whole[10] == ' ' ? 'T' : whole[10];
+    if (rest.n > 1 && rest.p[0] == '.') {
+        size_t n = 1;
+
+        for (; n < rest.n && rest.p[n] >= '0' && rest.p[n] <= '9'; n++)
+            if (n <= 3)
+                whole[SECONDS + n] = rest.p[n];
+        if (n == 1)
+            return false;
+        rest = str_skip(rest, n);
+    }
+    if (!read_offset(rest, &minutes) || !calendar_parse(str_of(whole), ret))
+        return false;
+    *ret -= minutes * 60000;
+    return *ret > 0;
+}

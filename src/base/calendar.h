@@ -30,5 +30,8 @@ void calendar_of(int64_t ms, struct calendar *ret);
 void calendar_put(struct buf *b, int64_t ms);
 /* The same text as milliseconds since 1970; false when it is not such a text. */
 bool calendar_parse(struct str text, int64_t *ret);
+/* Any time of RFC 3339 and Python's isoformat(): 2026-02-16T10:30:00+01:00, with or without a
+ * fraction; without an offset it is UTC. */
+bool calendar_read(struct str text, int64_t *ret);
 
 #endif

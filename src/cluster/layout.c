@@ -66,6 +66,12 @@ LAYOUT(assistant_row, BOTH(id) BOTH(owner) BOTH(graph) BOTH(name) BOTH(descripti
     BOTH(config) BOTH(context) BOTH(metadata) BOTH(version) BOTH(created) BOTH(updated));
 #undef S
 
+#define S struct cron_row
+LAYOUT(cron_row, BOTH(id) BOTH(owner) BOTH(assistant) BOTH(thread) BOTH(schedule) BOTH(timezone)
+    BOTH(on_completed) BOTH(payload) BOTH(metadata) BOTH(end_time) BOTH(next) BOTH(enabled)
+    BOTH(max_jobs) BOTH(max_queued) BOTH(max_running) BOTH(created) BOTH(updated) BOTH(moved));
+#undef S
+
 /* --- parts of several requests ------------------------------------------------------------ */
 
 struct only_text {
@@ -123,12 +129,15 @@ LAYOUT(header, OWN(next) OWN(loop_call) OWN(mem) OWN(op) IN(job) IN(thread)
     OWN(withdrawn) OWN(is_forwarded) OWN(is_pinned) IN(is_repeat) IN(operation) OUT(cancel) OUT(pause) OUT(lease_ms) OWN(router) OWN(code) OWN(why) OUT(shard)
     PART(FLOW_OUT, MEMBER_POINTER, row, job));
 #undef S
+#define S struct cron_tick
+LAYOUT(tick, IN(cron) IN(due));
+#undef S
 /* codec.c follows `more`. */
 #define S struct submit_request
 LAYOUT(submit, IN(id) IN(agent) IN(input) IN(is_new_id) IN(owner) IN(idempotency_key) IN(request_hash)
     IN(expiry_seconds) IN(max_running) IN(max_jobs) IN(max_queued) IN(delay_ms) OWN(more)
     PART(ALWAYS, MEMBER_STRUCT, run, run) IN(resume) IN(makes_thread) IN(is_temporary) OWN(asked)
-    OUT(existed));
+    PART(FLOW_IN, MEMBER_STRUCT, tick, tick) OUT(existed));
 #undef S
 #define S struct cancel_request
 LAYOUT(stop, IN(reason) IN(rolls_back) OUT(had_worker));
@@ -195,6 +204,9 @@ LAYOUT(item, PART(ALWAYS, MEMBER_STRUCT, row, item_row) OUT(is_found));
 #define S struct assistant_request
 LAYOUT(assistant, PART(ALWAYS, MEMBER_STRUCT, row, assistant_row) IN(if_absent));
 #undef S
+#define S struct cron_request
+LAYOUT(cron, PART(ALWAYS, MEMBER_STRUCT, row, cron_row) IN(sets_end) IN(sets_enabled));
+#undef S
 #define S struct publish_request
 LAYOUT(published, ROWS(FLOW_IN, marks, n_marks, mark));
 #undef S
@@ -239,6 +251,10 @@ static const struct layout *const ops[JOURNAL_OP_MAX] = {
     [JOURNAL_ASSISTANT_PATCH] = &assistant,
     [JOURNAL_ASSISTANT_CHOOSE] = &assistant,
     [JOURNAL_ASSISTANT_DELETE] = &assistant,
+    [JOURNAL_CRON_CREATE] = &cron,
+    [JOURNAL_CRON_PATCH] = &cron,
+    [JOURNAL_CRON_DELETE] = &cron,
+    [JOURNAL_CRON_SKIP] = &tick,
     [JOURNAL_MARK_PUBLISHED] = &published,
     [JOURNAL_GATEWAYS] = &gateways,
     [JOURNAL_WAITERS] = &waiters,

@@ -266,6 +266,16 @@ struct http_request *http_inner_new(struct http_stream *st,
                                     struct str body,
                                     http_inner_answered *answered,
                                     void *arg);
+/* The same for a request of the server itself: @visitor, which is borrowed until the answer, is
+ * who asks.  An absent @value: it has no parameter. */
+struct http_request *http_inner_new_for(struct http_loop *loop,
+                                        void *visitor,
+                                        const char *param,
+                                        struct str value,
+                                        struct str body,
+                                        http_inner_answered *answered,
+                                        void *arg);
+void *http_inner_arg(const struct http_request *req);
 /* The stream is closed before the answer: @answered is not called. */
 void http_inner_leave(struct http_request *req);
 

@@ -56,7 +56,15 @@ static struct http_request *make(struct http_loop *loop)
 
 struct http_request *request_new(struct conn *c)
 {
-    struct http_loop *loop = c->loop;
+    struct http_request *req = request_new_on(c->loop);
+
+    if (req != NULL)
+        req->conn = c;
+    return req;
+}
+
+struct http_request *request_new_on(struct http_loop *loop)
+{
     struct http_request *req = loop->spare_requests;
 
     if (req != NULL) {
@@ -66,7 +74,7 @@ struct http_request *request_new(struct conn *c)
         req = make(loop);
     }
     if (req != NULL) {
-        req->conn = c;
+        req->conn = NULL;
         req->next = NULL;
     }
     return req;
@@ -90,6 +98,7 @@ static void reset(struct http_request *req)
     req->outer = NULL;
     req->inner = NULL;
     req->inner_arg = NULL;
+    req->visitor = NULL;
     req->gone = NULL;
     req->gone_data = NULL;
     req->start_us = 0;
@@ -440,6 +449,8 @@ void *http_visitor(const struct http_request *req)
 {
     const struct conn *c = req->inner != NULL ? req->outer : req->conn;
 
+    if (req->visitor != NULL)
+        return req->visitor;
     return c != NULL ? c->visitor : NULL;
 }
 

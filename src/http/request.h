@@ -43,6 +43,7 @@ struct http_request {
     struct conn *outer; /* of an inner one: the connection that it came over; NULL: closed */
     http_inner_answered *inner; /* takes the answer of an inner one; NULL: it is none */
     void *inner_arg;
+    void *visitor; /* of an inner one without a connection: who asks; borrowed */
 
     void (*gone)(struct http_request *req, void *data);
     void *gone_data;
@@ -60,6 +61,8 @@ struct http_request {
 
 /* A spare request of the loop, or a new one; NULL without memory. */
 struct http_request *request_new(struct conn *c);
+/* The same without a connection. */
+struct http_request *request_new_on(struct http_loop *loop);
 void request_release(struct http_request *req);
 /* Frees all requests that the loop still has, at its end. */
 void requests_free(struct http_loop *loop);

@@ -547,6 +547,17 @@ void journal_assistant_patch(struct journal *j, struct journal_request *req);
 void journal_assistant_choose(struct journal *j, struct journal_request *req);
 void journal_assistant_delete(struct journal *j, struct journal_request *req);
 
+/* --- crons.c ------------------------------------------------------------------ */
+
+void journal_cron_create(struct journal *j, struct journal_request *req);
+void journal_cron_patch(struct journal *j, struct journal_request *req);
+void journal_cron_delete(struct journal *j, struct journal_request *req);
+void journal_cron_skip(struct journal *j, struct journal_request *req);
+/* May the run of a tick be created?  False: it was refused. */
+bool crons_may_tick(struct journal *j, struct journal_request *req);
+/* After the run was created or refused: takes the tick. */
+void crons_ticked(struct journal *j, struct journal_request *req);
+
 /* --- calls.c ----------------------------------------------------------------- */
 
 /* True when it waits; false when it was refused. */

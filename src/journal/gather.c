@@ -234,8 +234,34 @@ int gather_assistant_choice(struct journal *j, struct str id, int64_t version)
     return store_batch_assistant_choose(&j->batch, id, version);
 }
 
+/* Its crons go with it. */
 int gather_assistant_deletion(struct journal *j, struct str id)
 {
     known_forget_assistant(j, id);
-    return store_batch_assistant_delete(&j->batch, id);
+    int err = store_batch_assistant_delete(&j->batch, id);
+    return err == 0 ? store_batch_crons_forget(&j->batch, STR_NONE, id) : err;
+}
+
+int gather_new_cron(struct journal *j, const struct cron_row *row)
+{
+    known_forget_cron(j, row->id);
+    return store_batch_cron_insert(&j->batch, row);
+}
+
+int gather_cron(struct journal *j, const struct cron_row *row)
+{
+    known_forget_cron(j, row->id);
+    return store_batch_cron_update(&j->batch, row);
+}
+
+int gather_cron_tick(struct journal *j, struct str id, int64_t due, int64_t next)
+{
+    known_forget_cron(j, id);
+    return store_batch_cron_tick(&j->batch, id, due, next, j->now);
+}
+
+int gather_cron_deletion(struct journal *j, struct str id)
+{
+    known_forget_cron(j, id);
+    return store_batch_cron_delete(&j->batch, id);
 }

@@ -11,6 +11,7 @@
 #define JOURNAL_GATHER_H
 
 #include "store/assistants.h"
+#include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
 
@@ -50,5 +51,10 @@ int gather_item_deletion(struct journal *j, const struct item_row *row);
 int gather_assistant(struct journal *j, const struct assistant_row *row); /* a version */
 int gather_assistant_choice(struct journal *j, struct str id, int64_t version);
 int gather_assistant_deletion(struct journal *j, struct str id);
+/* The same for crons. */
+int gather_new_cron(struct journal *j, const struct cron_row *row);
+int gather_cron(struct journal *j, const struct cron_row *row);
+int gather_cron_tick(struct journal *j, struct str id, int64_t due, int64_t next);
+int gather_cron_deletion(struct journal *j, struct str id);
 
 #endif

@@ -166,6 +166,11 @@ void known_forget_assistant(struct journal *j, struct str id)
     known_forget(j, known_text_key(j, KNOWN_ASSISTANT, id));
 }
 
+void known_forget_cron(struct journal *j, struct str id)
+{
+    known_forget(j, known_text_key(j, KNOWN_CRON, id));
+}
+
 int known_put_thread(struct journal *j, struct known_thread *to, const struct thread_row *row)
 {
     to->row = *row;
@@ -368,6 +373,17 @@ int read_assistant_version(struct journal *j,
                            struct assistant_row *ret)
 {
     return get_assistant(j, known_version_key(j, id, version), ret);
+}
+
+int read_cron(struct journal *j, struct str id, struct cron_row *ret)
+{
+    const struct known_cron *known =
+        table_get(&j->known.rows, known_text_key(j, KNOWN_CRON, id));
+
+    if (known == NULL)
+        return known_miss(j, NULL, "cron");
+    *ret = known->row;
+    return known->is_there ? 0 : ERR_NOT_FOUND;
 }
 
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key)

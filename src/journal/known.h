@@ -37,6 +37,7 @@ enum known_kind {
     KNOWN_ITEM,        /* struct known_item */
     KNOWN_ASSISTANT,   /* struct known_assistant */
     KNOWN_ASSISTANT_VERSION,
+    KNOWN_CRON, /* struct known_cron */
     KNOWN_OWNER /* struct owner_counts: of other shards */
 };
 
@@ -84,6 +85,11 @@ struct known_item {
 
 struct known_assistant {
     struct assistant_row row;
+    bool is_there;
+};
+
+struct known_cron {
+    struct cron_row row;
     bool is_there;
 };
 
@@ -140,6 +146,7 @@ int read_assistant_version(struct journal *j,
                            struct str id,
                            int64_t version,
                            struct assistant_row *ret);
+int read_cron(struct journal *j, struct str id, struct cron_row *ret);
 /* Reports a row that was not wanted: a bug. */
 int known_miss(struct journal *j, struct error *err, const char *what);
 
@@ -167,6 +174,7 @@ int known_add_question(struct journal *j,
 void known_forget_state(struct journal *j, struct str thread);
 void known_forget_item(struct journal *j, const struct item_row *row);
 void known_forget_assistant(struct journal *j, struct str id);
+void known_forget_cron(struct journal *j, struct str id);
 /* Gives @t the row of the thread with this key, if it is known. */
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key);
 

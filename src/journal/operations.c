@@ -38,6 +38,9 @@ static bool happens_once(const struct journal_request *req)
     case JOURNAL_ASSISTANT_PATCH:
     case JOURNAL_ASSISTANT_CHOOSE:
     case JOURNAL_ASSISTANT_DELETE:
+    case JOURNAL_CRON_CREATE:
+    case JOURNAL_CRON_PATCH:
+    case JOURNAL_CRON_DELETE:
         return true;
     case JOURNAL_LEASE:
     case JOURNAL_HEARTBEAT:
@@ -56,6 +59,7 @@ static bool happens_once(const struct journal_request *req)
     case JOURNAL_ITEM_PUT:
     case JOURNAL_ITEM_DELETE:
     case JOURNAL_ITEM_TOUCH:
+    case JOURNAL_CRON_SKIP:
     case JOURNAL_MARK_PUBLISHED:
     case JOURNAL_GATEWAYS:
     case JOURNAL_WAITERS:

@@ -15,6 +15,7 @@
 #include "loop/loop_call.h"
 #include "store/assistants.h"
 #include "store/checkpoints.h"
+#include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
 
@@ -81,6 +82,10 @@ enum journal_op {
     JOURNAL_ASSISTANT_PATCH,  /* adds a version */
     JOURNAL_ASSISTANT_CHOOSE, /* chooses the current version */
     JOURNAL_ASSISTANT_DELETE, /* with all its versions */
+    JOURNAL_CRON_CREATE,      /* cron (thread) */
+    JOURNAL_CRON_PATCH,
+    JOURNAL_CRON_DELETE,
+    JOURNAL_CRON_SKIP, /* tick: takes a tick without a run.  SUBMIT takes one with a run */
 
     JOURNAL_MARK_PUBLISHED, /* published: how far jobs are published to Redis */
     JOURNAL_GATEWAYS,       /* gateways: processes of all others have lost their leases */
@@ -100,6 +105,15 @@ int64_t journal_shard_of_new(struct str text, int64_t n_shards);
 bool journal_op_is_workers(enum journal_op op);
 
 /* --- jobs ---------------------------------------------------------------------- */
+
+/* A cron that was moved on so much later than now has a tick by a clock that was wrong. */
+enum { CRON_CLOCK_WAS_WRONG_MS = 86400000 };
+
+/* A tick of a cron; it is taken together with the run that it is for. */
+struct cron_tick {
+    struct str cron; /* its id; absent: none */
+    int64_t due;     /* the tick; ERR_CLOSED when another request has taken it */
+};
 
 struct submit_request {
     /* In. */
@@ -121,6 +135,7 @@ struct submit_request {
     bool is_temporary;  /* the thread is new, with an id made by the server, and is deleted with
                            the run */
     struct str asked;   /* used by the journal: the thread's questions */
+    struct cron_tick tick; /* that it is for.  A refusal takes the tick, too */
     /* Out. */
     bool existed; /* the same request was made before */
 };
@@ -355,6 +370,13 @@ struct assistant_request {
     bool if_absent;           /* CREATE, in: an existing one is no error */
 };
 
+struct cron_request {
+    struct cron_row row; /* in: CREATE: all but next and times; PATCH: id, and what is to
+                            change; DELETE: id.  Out but DELETE: the cron */
+    bool sets_end;       /* PATCH, in: end_time is given; 0 removes it */
+    bool sets_enabled;   /* PATCH, in: enabled is given */
+};
+
 /* --- the server's own ---------------------------------------------------------- */
 
 /* How far one job is published to Redis. */
@@ -440,6 +462,8 @@ struct journal_request {
         struct checkpoint_request checkpoint;
         struct item_request item;
         struct assistant_request assistant;
+        struct cron_request cron;
+        struct cron_tick tick;
         struct publish_request published;
         struct gateways_request gateways;
         struct waiters_request waiters;

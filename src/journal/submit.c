@@ -156,7 +156,11 @@ void journal_submit(struct journal *j, struct journal_request *req)
             return;
         }
     }
+    if (!str_absent(req->submit.tick.cron) && !crons_may_tick(j, req))
+        return;
     submit_one(j, req);
+    if (!str_absent(req->submit.tick.cron))
+        crons_ticked(j, req);
     for (struct journal_request *r = req->submit.more; r != NULL && req->code == 0;
          r = r->submit.more) {
         submit_one(j, r);

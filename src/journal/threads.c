@@ -196,6 +196,8 @@ static int remove_thread(struct journal *j, struct str id, int64_t key)
     if (err == 0)
         err = gather_thread_forgetting(j, id);
     if (err == 0)
+        err = store_batch_crons_forget(&j->batch, id, STR_NONE);
+    if (err == 0)
         err = gather_thread_deletion(j, key); /* no error if it was deleted with its run */
     return err;
 }

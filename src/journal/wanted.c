@@ -238,6 +238,12 @@ void want_assistant_version(struct journal *j, struct str id, int64_t version)
         (struct store_want){ .kind = WANT_ASSISTANT_VERSION, .text = id, .number = version });
 }
 
+void want_cron(struct journal *j, struct str id)
+{
+    (void)want_new(j, known_text_key(j, KNOWN_CRON, id), sizeof(struct known_cron),
+                   (struct store_want){ .kind = WANT_CRON, .text = id });
+}
+
 void want_key(struct journal *j, enum store_keys kind)
 {
     if (j->wanted.n_read == 0 && !j->wanted.is_checking)
@@ -320,6 +326,13 @@ static int keep_assistant(struct journal *j,
     return to->is_there ? 0 : ERR_NOMEM;
 }
 
+static int keep_cron(struct journal *j, struct known_cron *to, const struct cron_row *row)
+{
+    to->row = *row;
+    to->is_there = row_copy(&j->mem, &cron_texts, &to->row);
+    return to->is_there ? 0 : ERR_NOMEM;
+}
+
 static int on_found(void *arg, const struct store_want *w, const struct store_found *found)
 {
     struct journal *j = arg;
@@ -356,6 +369,8 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
     case WANT_ASSISTANT:
     case WANT_ASSISTANT_VERSION:
         return keep_assistant(j, w->place, found->assistant);
+    case WANT_CRON:
+        return keep_cron(j, w->place, found->cron);
     }
     return 0;
 }

@@ -391,6 +391,8 @@ static void want_first_submit(struct journal *j, struct str idempotency_key)
 
 static void of_submit(struct journal *j, const struct journal_request *first)
 {
+    if (!str_absent(first->submit.tick.cron))
+        want_cron(j, first->submit.tick.cron);
     for (const struct journal_request *req = first; req != NULL; req = req->submit.more) {
         want_key(j, STORE_JOB_KEYS);
         if (req->submit.max_jobs > 0 || req->submit.max_queued > 0)
@@ -425,7 +427,7 @@ static void of_thread_deletion(struct journal *j, const struct journal_request *
     want_runs(j, req->thread, false);
 }
 
-/* --- items and assistants ------------------------------------------------------- */
+/* --- items, assistants and crons ------------------------------------------------------- */
 
 static void of_item_touch(struct journal *j, const struct journal_request *req)
 {
@@ -445,6 +447,13 @@ static void of_assistant(struct journal *j, const struct journal_request *req)
         want_assistant_version(j, req->assistant.row.id, 0);
     if (req->op == JOURNAL_ASSISTANT_CHOOSE)
         want_assistant_version(j, req->assistant.row.id, req->assistant.row.version);
+}
+
+static void of_cron(struct journal *j, const struct journal_request *req)
+{
+    want_cron(j, req->op == JOURNAL_CRON_SKIP ? req->tick.cron : req->cron.row.id);
+    if (req->op == JOURNAL_CRON_CREATE && !str_absent(req->thread))
+        (void)want_thread(j, req->thread);
 }
 
 /* --- the table ----------------------------------------------------------------- */
@@ -485,6 +494,10 @@ static const wants_fn of[JOURNAL_OP_MAX] = {
     [JOURNAL_ASSISTANT_PATCH] = of_assistant,
     [JOURNAL_ASSISTANT_CHOOSE] = of_assistant,
     [JOURNAL_ASSISTANT_DELETE] = of_assistant,
+    [JOURNAL_CRON_CREATE] = of_cron,
+    [JOURNAL_CRON_PATCH] = of_cron,
+    [JOURNAL_CRON_DELETE] = of_cron,
+    [JOURNAL_CRON_SKIP] = of_cron,
 };
 
 void wants_collect(struct journal *j, const struct journal_request *list)

@@ -2,7 +2,8 @@
  *
  * Callers include store.h, whose functions call through the tables (store.c).  A backend embeds
  * `struct store` as the first member of its own struct and fills in the tables.  The contract
- * of an operation is at its prototype in store.h, checkpoints.h, items.h and assistants.h. */
+ * of an operation is at its prototype in store.h, and in checkpoints.h, items.h, assistants.h
+ * and crons.h. */
 #ifndef STORE_BACKEND_H
 #define STORE_BACKEND_H
 
@@ -12,6 +13,7 @@
 #include "store/breadcrumb.h"
 #include "store/checkpoints.h"
 #include "store/copy.h"
+#include "store/crons.h"
 #include "store/items.h"
 #include "store/read.h"
 #include "store/store.h"
@@ -41,13 +43,16 @@
 #define STORE_ASSISTANT_OPS(OP)                                                        \
     OP(assistant_insert) OP(assistant_choose) OP(assistant_delete)                     \
     OP(assistants) OP(assistant)
+#define STORE_CRON_OPS(OP)                                                             \
+    OP(cron_insert) OP(cron_update) OP(cron_tick) OP(cron_delete) OP(crons_forget)     \
+    OP(cron) OP(crons) OP(crons_due)
 #define STORE_TOKEN_OPS(OP)                                                            \
     OP(token_insert) OP(token_revoke) OP(session_delete) OP(sessions_expire)           \
     OP(tokens) OP(token_changes) OP(tokens_see) OP(tokens_seen) OP(secret)
 #define STORE_OPS(OP)                                                                  \
     STORE_JOB_OPS(OP) STORE_QUESTION_OPS(OP) STORE_THREAD_OPS(OP)                      \
     STORE_CHECKPOINT_OPS(OP) STORE_ITEM_OPS(OP) STORE_ASSISTANT_OPS(OP)                \
-    STORE_TOKEN_OPS(OP)
+    STORE_CRON_OPS(OP) STORE_TOKEN_OPS(OP)
 
 /* Administration of the database.  A backend may leave out some of these. */
 #define STORE_ADMIN(OP)                                                                \

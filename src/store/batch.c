@@ -44,12 +44,17 @@ enum store_write_kind {
     WRITE_ITEM_TOUCH,
     WRITE_ASSISTANT_INSERT,
     WRITE_ASSISTANT_CHOOSE,
-    WRITE_ASSISTANT_DELETE
+    WRITE_ASSISTANT_DELETE,
+    WRITE_CRON_INSERT,
+    WRITE_CRON_UPDATE,
+    WRITE_CRON_TICK,
+    WRITE_CRON_DELETE,
+    WRITE_CRONS_FORGET
 };
 
 struct store_write {
     enum store_write_kind kind;
-    int64_t key; /* of the job or thread */
+    int64_t key; /* of the job or thread; a time */
     int64_t a, b;
     uint64_t seq;
     const struct checkpoint_row *of;
@@ -341,6 +346,38 @@ int store_batch_assistant_delete(struct store_batch *b, struct str id)
     return put(b, &(struct store_write){ .kind = WRITE_ASSISTANT_DELETE, .text = { id } });
 }
 
+int store_batch_cron_insert(struct store_batch *b, const struct cron_row *row)
+{
+    return put_row(b, WRITE_CRON_INSERT, row, sizeof(*row));
+}
+
+int store_batch_cron_update(struct store_batch *b, const struct cron_row *row)
+{
+    return put_row(b, WRITE_CRON_UPDATE, row, sizeof(*row));
+}
+
+int store_batch_cron_tick(struct store_batch *b,
+                          struct str id,
+                          int64_t due,
+                          int64_t next,
+                          int64_t now)
+{
+    return put(b,
+               &(struct store_write){
+                   .kind = WRITE_CRON_TICK, .key = now, .a = due, .b = next, .text = { id } });
+}
+
+int store_batch_cron_delete(struct store_batch *b, struct str id)
+{
+    return put(b, &(struct store_write){ .kind = WRITE_CRON_DELETE, .text = { id } });
+}
+
+int store_batch_crons_forget(struct store_batch *b, struct str thread, struct str assistant)
+{
+    return put(
+        b, &(struct store_write){ .kind = WRITE_CRONS_FORGET, .text = { thread, assistant } });
+}
+
 /* --- executing -------------------------------------------------------------------- */
 
 static int insert_job(struct store *s, const struct job_row *row, struct error *err)
@@ -428,6 +465,16 @@ static int write_one(struct store *s,
         return store_assistant_choose(s, w->text[0], w->a, err);
     case WRITE_ASSISTANT_DELETE:
         return store_assistant_delete(s, w->text[0], err);
+    case WRITE_CRON_INSERT:
+        return store_cron_insert(s, w->row, err);
+    case WRITE_CRON_UPDATE:
+        return unless_gone(store_cron_update(s, w->row, err));
+    case WRITE_CRON_TICK:
+        return store_cron_tick(s, w->text[0], w->a, w->b, w->key, err);
+    case WRITE_CRON_DELETE:
+        return store_cron_delete(s, w->text[0], err);
+    case WRITE_CRONS_FORGET:
+        return store_crons_forget(s, w->text[0], w->text[1], err);
     }
     return ERR_TYPE; /* not reached: all kinds are handled */
 }

@@ -16,6 +16,7 @@
 #include "base/must_check.h"
 #include "store/assistants.h"
 #include "store/checkpoints.h"
+#include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
 
@@ -110,5 +111,17 @@ MUST_CHECK int store_batch_assistant_choose(struct store_batch *b,
                                             struct str id,
                                             int64_t version);
 MUST_CHECK int store_batch_assistant_delete(struct store_batch *b, struct str id);
+/* The same for crons. */
+MUST_CHECK int store_batch_cron_insert(struct store_batch *b, const struct cron_row *row);
+MUST_CHECK int store_batch_cron_update(struct store_batch *b, const struct cron_row *row);
+MUST_CHECK int store_batch_cron_tick(struct store_batch *b,
+                                     struct str id,
+                                     int64_t due,
+                                     int64_t next,
+                                     int64_t now);
+MUST_CHECK int store_batch_cron_delete(struct store_batch *b, struct str id);
+MUST_CHECK int store_batch_crons_forget(struct store_batch *b,
+                                        struct str thread,
+                                        struct str assistant);
 
 #endif

@@ -28,6 +28,8 @@ static const struct store_table tables[] = {
     { "items", "owner namespace key value created# updated# ttl_ms# expires#", false },
     { "assistants", "id version# owner graph name description config context metadata created# "
       "updated# counts#", false },
+    { "crons", "id owner assistant thread schedule timezone on_completed payload metadata end_time# "
+      "next# enabled# max_jobs# max_queued# max_running# created# updated# moved#", false },
     { "tokens", "id parent hash* name scopes owner jobs agents max_jobs# max_queued# max_running# "
       "max_streams# max_events# created# expires# revoked#", false },
     { "token_changes", "id# n#", false },

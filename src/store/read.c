@@ -161,6 +161,11 @@ static int on_assistant(void *arg, const struct assistant_row *row)
     return 1;
 }
 
+static int on_cron(void *arg, const struct cron_row *row)
+{
+    return tell(arg, &(struct store_found){ .cron = row });
+}
+
 static int read_one(struct prefetch *r)
 {
     switch (r->want->kind) {
@@ -190,6 +195,8 @@ static int read_one(struct prefetch *r)
         return store_assistant(r->store, r->want->text, on_assistant, r, r->err);
     case WANT_ASSISTANT_VERSION:
         return store_assistants(r->store, r->want->text, on_assistant, r, r->err);
+    case WANT_CRON:
+        return store_cron(r->store, r->want->text, on_cron, r, r->err);
     case WANT_OWNER:
         return 0; /* there are no other shards */
     }

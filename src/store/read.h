@@ -7,6 +7,7 @@
 
 #include "store/assistants.h"
 #include "store/checkpoints.h"
+#include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
 
@@ -29,6 +30,7 @@ enum store_want_kind {
     WANT_ITEM,  /* item: owner, ns and key; key: the time → item */
     WANT_ASSISTANT,         /* text: its id → assistant: the current version */
     WANT_ASSISTANT_VERSION, /* text: its id, number: the version, 0: the newest → assistant */
+    WANT_CRON,              /* text: its id → cron */
     /* text: an owner → owner: its open jobs in other shards.  Nobody else reads these until the
      * transaction ends. */
     WANT_OWNER
@@ -55,6 +57,7 @@ struct store_found {
     const struct question_row *question;
     const struct item_row *item;
     const struct assistant_row *assistant;
+    const struct cron_row *cron;
     const struct owner_counts *owner;
     uint64_t seq;
     struct str stored;

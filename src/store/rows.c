@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "store/assistants.h"
+#include "store/crons.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -40,6 +41,12 @@ const struct row_texts run_texts = TEXTS(
 const struct row_texts assistant_texts = TEXTS(
     AT(id), AT(owner), AT(graph), AT(name), AT(description), AT(config), AT(context),
     AT(metadata));
+#undef AT
+
+#define AT(column) offsetof(struct cron_row, column)
+const struct row_texts cron_texts = TEXTS(
+    AT(id), AT(owner), AT(assistant), AT(thread), AT(schedule), AT(timezone), AT(on_completed),
+    AT(payload), AT(metadata));
 #undef AT
 /* clang-format on */
 

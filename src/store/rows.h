@@ -39,6 +39,7 @@ extern const struct row_texts question_texts; /* without those of its job */
 extern const struct row_texts thread_texts;
 extern const struct row_texts run_texts;
 extern const struct row_texts assistant_texts;
+extern const struct row_texts cron_texts;
 
 /* The text number @i of a row of this kind. */
 static inline struct str *row_text(const struct row_texts *texts, void *row, size_t i)

@@ -175,3 +175,28 @@ def a_database_with_shards_is_copied_and_checked():
         with cluster(2, url=target) as (a, b):
             equal({job: [f.json for f in b.read(job)] for job in jobs}, want)
             play(a)  # and goes on
+
+
+@case
+def ticks_of_crons_come_once_while_writers_die():
+    url = new_url(SHARDS)
+    with cluster(2, url=url) as gateways:
+        spread(gateways)
+        a, b = gateways
+        for i in range(4):  # in threads of several shards
+            equal(b.post("/threads", {"thread_id": f"t{i}"}).status, 200)
+            equal(b.post(f"/threads/t{i}/runs/crons", {"assistant_id": "pull", "schedule": "* * * * * *"}).status, 200)
+        equal(a.post("/runs/crons", {"assistant_id": "pull", "schedule": "* * * * * *"}).status, 200)
+        runs = lambda g, i: g.get(f"/threads/t{i}/runs?limit=100").json  # noqa: E731
+        until("each has a run", lambda: all(runs(a, i) for i in range(4)))
+        first = a if writers(a)[0] == a.url else b
+        first.kill()
+        rest = b if first is a else a
+        before = [len(runs(rest, i)) for i in range(4)]
+        until("the other goes on", lambda: all(len(runs(rest, i)) > before[i] + 1 for i in range(4)))
+        for cron in rest.post("/runs/crons/search", {}).json:
+            equal(rest.request("DELETE", f"/runs/crons/{cron['cron_id']}").status, 204)
+        for i in range(4):
+            seconds = [run["created_at"][:19] for run in runs(rest, i)]
+            equal(len(set(seconds)), len(seconds), "two runs of one tick")
+    verify(url)

@@ -79,6 +79,7 @@ STORE_THREAD_OPS(MEMORY_OP)
 /* clang-format on */
 /* Nothing is ever saved here, so there is nothing to forget, to copy or to list. */
 STORE_DECLARE(memory, thread_forget)
+STORE_DECLARE(memory, crons_forget)
 STORE_DECLARE(memory, run_forget)
 STORE_DECLARE(memory, thread_copy)
 STORE_DECLARE(memory, states)

@@ -159,6 +159,16 @@ int memory_thread_delete(struct store *s, int64_t key, struct error *err)
 }
 
 /* Nobody saves anything here. */
+/* There are no crons here. */
+int memory_crons_forget(struct store *s,
+                        struct str thread,
+                        struct str assistant,
+                        struct error *err)
+{
+    (void)s, (void)thread, (void)assistant, (void)err;
+    return 0;
+}
+
 int memory_thread_forget(struct store *s, struct str thread, struct error *err)
 {
     (void)thread;

@@ -1,4 +1,4 @@
-/* The contract: items and assistants. */
+/* The contract: items, assistants and crons. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 #include "contract.h"
 
@@ -130,6 +130,144 @@ static void one_version_of_an_assistant_counts(void **state)
     assert_string_equal(gone.text, "");
 }
 
+/* --- crons ------------------------------------------------------------------------------ */
+
+static struct cron_row a_cron(const char *id, int64_t next)
+{
+    return (struct cron_row){ .id = str_of(id),
+                              .owner = STR("me"),
+                              .assistant = STR("a"),
+                              .schedule = STR("* * * * *"),
+                              .payload = STR("{}"),
+                              .metadata = str_of(id),
+                              .enabled = 1,
+                              .next = next,
+                              .max_running = 3,
+                              .created = next,
+                              .updated = next,
+                              .moved = next };
+}
+
+static int on_cron(void *arg, const struct cron_row *row)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof(text), "%.*s:%lld", STR_ARG(row->metadata),
+                   (long long)row->next);
+    gather(arg, str_of(text));
+    return 0;
+}
+
+static int on_whole_cron(void *arg, const struct cron_row *row)
+{
+    *(struct cron_row *)arg = *row;
+    assert_true(str_is(row->timezone, "Asia/Tokyo") && str_is(row->on_completed, "keep"));
+    assert_true(str_is(row->thread, "t") && str_is(row->owner, "me"));
+    return 1;
+}
+
+static void a_cron_keeps_what_it_was_given(void **state)
+{
+    struct store *s = begun(state);
+    struct cron_row row = a_cron("x", 100), found = { 0 };
+
+    row.thread = STR("t");
+    row.timezone = STR("Asia/Tokyo");
+    row.on_completed = STR("keep");
+    row.end_time = 7;
+    ok(store_cron_insert(s, &row, err));
+    refused(store_cron_insert(s, &row, err), ERR_REFUSED);
+    row.next = -1; /* stays */
+    row.enabled = 0;
+    row.updated = 5;
+    row.created = 6; /* as it was */
+    ok(store_cron_update(s, &row, err));
+    ok(store_cron(s, STR("x"), on_whole_cron, &found, err));
+    assert_int_equal(found.next, 100);
+    assert_int_equal(found.moved, 100);
+    assert_int_equal(found.created, 100);
+    assert_int_equal(found.updated, 5);
+    assert_int_equal(found.enabled, 0);
+    assert_int_equal(found.end_time, 7);
+    assert_int_equal(found.max_running, 3);
+    row.id = STR("y");
+    refused(store_cron_update(s, &row, err), ERR_NOT_FOUND);
+}
+
+static void a_tick_is_taken_once(void **state)
+{
+    struct store *s = begun(state);
+    struct cron_row x = a_cron("x", 100), y = a_cron("y", 200), ended = a_cron("e", 90),
+                    off = a_cron("o", 80), late = a_cron("l", 0);
+    struct gathered due = { "" }, moved = { "" }, one = { "" }, all = { "" }, gone = { "" };
+
+    ended.end_time = 85;
+    off.enabled = 0;
+    ok(store_cron_insert(s, &y, err));
+    ok(store_cron_insert(s, &x, err));
+    ok(store_cron_insert(s, &ended, err));
+    ok(store_cron_insert(s, &off, err));
+    ok(store_cron_insert(s, &late, err));
+    ok(store_crons_due(s, 200, 10, on_cron, &due, err));
+    assert_string_equal(due.text, "x:100 y:200 ");
+    ok(store_crons_due(s, 200, 1, on_cron, &one, err));
+    assert_string_equal(one.text, "x:100 ");
+    ok(store_cron_tick(s, STR("x"), 100, 300, 210, err));
+    ok(store_crons_due(s, 200, 10, on_cron, &moved, err));
+    assert_string_equal(moved.text, "y:200 ");
+    ok(store_crons(s, on_cron, &all, err));
+    assert_string_equal(all.text, "y:200 x:300 e:90 o:80 l:0 ");
+    ok(store_cron_delete(s, STR("x"), err));
+    ok(store_cron_delete(s, STR("x"), err));
+    ok(store_crons_forget(s, STR_NONE, STR("a"), err));
+    ok(store_crons(s, on_cron, &gone, err));
+    assert_string_equal(gone.text, "");
+    ok(store_cron_insert(s, &x, err));
+    refused(store_cron_tick(s, STR("x"), 99, 300, 210, err), ERR_CONFLICT);
+}
+
+static int on_wanted_cron(void *arg,
+                          const struct store_want *want,
+                          const struct store_found *found)
+{
+    assert_int_equal(want->kind, WANT_CRON);
+    return on_cron(arg, found->cron);
+}
+
+static void crons_of_a_thread_are_forgotten_alone(void **state)
+{
+    struct store *s = begun(state);
+    struct cron_row x = a_cron("x", 100), y = a_cron("y", 200);
+    const struct store_want want = { .kind = WANT_CRON, .text = STR("y") };
+    struct gathered left = { "" };
+    struct store_batch b;
+
+    store_batch_init(&b);
+    x.thread = STR("a"); /* the name of the assistant, too */
+    y.thread = STR("u");
+    ok(store_batch_cron_insert(&b, &x));
+    ok(store_batch_cron_insert(&b, &y));
+    ok(store_batch_crons_forget(&b, STR("a"), STR_NONE));
+    ok(store_batch_cron_tick(&b, STR("y"), 200, 300, 250));
+    ok(store_flush(s, &b, err));
+    ok(store_crons(s, on_cron, &left, err));
+    assert_string_equal(left.text, "y:300 ");
+    ok(store_batch_cron_tick(&b, STR("y"), 300, 400, 350));
+    y.next = 500;
+    y.metadata = STR("z");
+    ok(store_batch_cron_update(&b, &y));
+    ok(store_flush(s, &b, err));
+    left = (struct gathered){ "" };
+    ok(store_read(s, &want, 1, on_wanted_cron, &left, err));
+    assert_string_equal(left.text, "z:500 ");
+    ok(store_batch_cron_delete(&b, STR("y")));
+    ok(store_flush(s, &b, err));
+    left = (struct gathered){ "" };
+    ok(store_cron(s, STR("y"), on_cron, &left, err));
+    assert_string_equal(left.text, "");
+    store_batch_done(&b);
+}
+
 /* --- many at once ----------------------------------------------------------------------- */
 
 static int on_wanted(void *arg, const struct store_want *want, const struct store_found *found)
@@ -194,6 +332,9 @@ const struct contract_case contract_items[] = {
     CASE_NEEDS(items_lie_below_their_namespaces, item_put),
     CASE_NEEDS(an_item_lives_for_its_time, item_put),
     CASE_NEEDS(one_version_of_an_assistant_counts, assistant_insert),
+    CASE_NEEDS(a_cron_keeps_what_it_was_given, cron_insert),
+    CASE_NEEDS(a_tick_is_taken_once, cron_insert),
+    CASE_NEEDS(crons_of_a_thread_are_forgotten_alone, cron_insert),
     CASE_NEEDS(items_and_assistants_are_read_with_other_wants, assistant_insert),
     CASE_NEEDS(items_and_assistants_are_written_in_a_batch, assistant_insert),
     { .name = NULL },

@@ -1,4 +1,4 @@
-/* Random checkpoints, items, assistants and tokens.  Some backends do not offer them. */
+/* Random checkpoints, items, assistants, crons and tokens.  Some backends do not offer them. */
 #include "same.h"
 
 #include "store/backend.h"
@@ -341,17 +341,86 @@ static bool play_assistants(struct player *p)
     return true;
 }
 
+/* --- crons ------------------------------------------------------------------------- */
+
+static int on_cron(void *arg, const struct cron_row *row)
+{
+    say(arg, "\n  cron %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+        row->next, row->enabled, row->end_time, row->created, row->updated, row->moved);
+    say_text(arg, "id", row->id);
+    say_text(arg, "owner", row->owner);
+    say_text(arg, "assistant", row->assistant);
+    say_text(arg, "thread", row->thread);
+    say_text(arg, "schedule", row->schedule);
+    say_text(arg, "timezone", row->timezone);
+    say_text(arg, "on_completed", row->on_completed);
+    say_text(arg, "payload", row->payload);
+    say_text(arg, "metadata", row->metadata);
+    return 0;
+}
+
+/* A tick that was taken ends the transaction of some backends: contract_items.c has that. */
+static bool play_cron_write(struct player *p)
+{
+    struct cron_row row = { .id = some_name(p),
+                            .owner = STR(""),
+                            .assistant = some_name(p),
+                            .thread = one_in(p, 2) ? some_name(p) : STR_NONE,
+                            .schedule = some_json(p),
+                            .timezone = one_in(p, 2) ? STR("UTC") : STR_NONE,
+                            .on_completed = one_in(p, 2) ? STR("keep") : STR_NONE,
+                            .payload = some_json(p),
+                            .metadata = some_json(p),
+                            .end_time = (int64_t)below(p, 3) * model(p)->now,
+                            .next = (int64_t)below(p, 4) * 1000 - 1,
+                            .enabled = (int64_t)below(p, 2),
+                            .created = model(p)->now,
+                            .updated = model(p)->now,
+                            .moved = model(p)->now };
+    size_t kind = below(p, 8);
+
+    if (p->gathers || !say_partial(p, p->writer->ops->cron_insert != NULL))
+        return true;
+    say(p, "cron %zu %.*s %" PRId64, kind, STR_ARG(row.id), row.next);
+    if (kind == 0)
+        say_answer(p, store_cron_delete(p->s, row.id, &p->err));
+    else if (kind == 1)
+        say_answer(p, store_crons_forget(p->s, row.thread, STR_NONE, &p->err));
+    else if (kind < 4)
+        say_answer(p, store_cron_update(p->s, &row, &p->err));
+    else
+        say_answer(p, store_cron_insert(p->s, &row, &p->err));
+    return true;
+}
+
+static bool play_crons(struct player *p)
+{
+    struct str id = some_name(p);
+    size_t kind = below(p, 3);
+
+    if (!say_partial(p, p->writer->ops->crons != NULL))
+        return true;
+    say(p, "crons %zu %.*s", kind, STR_ARG(id));
+    if (kind == 0)
+        say_answer(p, store_cron(p->s, id, on_cron, p, &p->err));
+    else if (kind == 1)
+        say_answer(p, store_crons(p->s, on_cron, p, &p->err));
+    else
+        say_answer(p, store_crons_due(p->s, 1500, 2, on_cron, p, &p->err));
+    return true;
+}
+
 const struct same_choice same_graph_writes[] = {
-    { play_checkpoint, 6 }, { play_channel, 5 },         { play_write, 6 },
-    { play_state, 4 },      { play_forget, 2 },          { play_copy, 1 },
-    { play_item_write, 8 }, { play_assistant_write, 4 }, { NULL, 0 },
+    { play_checkpoint, 6 }, { play_channel, 5 },
+    { play_write, 6 },      { play_state, 4 },
+    { play_forget, 2 },     { play_copy, 1 },
+    { play_item_write, 8 }, { play_assistant_write, 4 },
+    { play_cron_write, 4 }, { NULL, 0 },
 };
 
 const struct same_choice same_graph_reads[] = {
-    { play_checkpoints, 8 },
-    { play_items, 5 },
-    { play_assistants, 3 },
-    { NULL, 0 },
+    { play_checkpoints, 8 }, { play_items, 5 }, { play_assistants, 3 },
+    { play_crons, 3 },       { NULL, 0 },
 };
 
 /* --- tokens ------------------------------------------------------------------------ */

@@ -65,7 +65,7 @@ static bool read_words(struct journal_call *call, const yyjson_val *body)
         !read_word(call, langgraph_member(body, "on_disconnect", "onDisconnect"),
                    "on_disconnect", leavings, &leaving))
         return false;
-    j->submit.makes_thread = j->submit.is_temporary != 0 || str_is(absence, "create");
+    j->submit.makes_thread |= str_is(absence, "create");
     call->cancels = str_is(leaving, "cancel");
     return true;
 }
@@ -82,12 +82,15 @@ static bool read_delay(struct journal_call *call, const yyjson_val *value)
     return true;
 }
 
-static bool read_thread_id(struct journal_call *call)
+/* A run without a thread gets one of its own, which goes with it unless it is to be kept. */
+static bool read_thread_id(struct journal_call *call, const yyjson_val *body)
 {
     struct journal_request *j = &call->journal;
     struct str thread = http_param(call->req, "thread");
+    yyjson_val *after = langgraph_member(body, "on_completion", "onCompletion");
 
-    j->submit.is_temporary = str_absent(thread);
+    j->submit.makes_thread = str_absent(thread);
+    j->submit.is_temporary = str_absent(thread) && !str_is(json_text(after), "keep");
     if (!str_absent(thread) && !job_id_valid(thread))
         return http_respond_error(call->req, 422, "a thread's id is " JOB_ID_RULE);
     return (str_absent(thread) ? langgraph_make_id(&j->mem, &j->thread)
@@ -115,7 +118,7 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
         return false;
     }
     if (!langgraph_one_context(call->req, json_at(body, "config"), json_at(body, "context")) ||
-        !read_thread_id(call) || !read_words(call, body) ||
+        !read_thread_id(call, body) || !read_words(call, body) ||
         !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
                               &modes))
@@ -243,9 +246,9 @@ static void submit(struct http_request *req,
     journal_call_read(call, LANGGRAPH_MAX_DEPTH, reads ? read_run : read_queued);
 }
 
-/* Finds the run's assistant.  A body that cannot be parsed is refused later. */
-static void find_assistant(struct http_request *req,
-                           void (*then)(struct http_request *, const struct assistant_row *))
+void langgraph_with_assistant_of_body(struct http_request *req,
+                                      void (*then)(struct http_request *,
+                                                   const struct assistant_row *))
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
     struct json json;
@@ -269,7 +272,7 @@ static void create(struct http_request *req, const struct assistant_row *assista
 
 void api_run_create(struct http_request *req)
 {
-    find_assistant(req, create);
+    langgraph_with_assistant_of_body(req, create);
 }
 
 static void stream(struct http_request *req, const struct assistant_row *assistant)
@@ -279,7 +282,7 @@ static void stream(struct http_request *req, const struct assistant_row *assista
 
 void api_run_stream(struct http_request *req)
 {
-    find_assistant(req, stream);
+    langgraph_with_assistant_of_body(req, stream);
 }
 
 static void wait_for(struct http_request *req, const struct assistant_row *assistant)
@@ -289,5 +292,5 @@ static void wait_for(struct http_request *req, const struct assistant_row *assis
 
 void api_run_wait(struct http_request *req)
 {
-    find_assistant(req, wait_for);
+    langgraph_with_assistant_of_body(req, wait_for);
 }

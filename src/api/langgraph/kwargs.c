@@ -139,6 +139,8 @@ static void put_config(struct buf *out,
     json_add_str(&ids, "thread_id", j->thread);
     json_add_str(&ids, "graph_id", j->submit.agent);
     json_add_str(&ids, "assistant_id", j->submit.run.assistant);
+    if (!str_absent(j->submit.tick.cron))
+        json_add_str(&ids, "cron_id", j->submit.tick.cron);
     json_end(&ids);
     json_merge(&merged, buf_text(&headers), buf_text(&given));
     json_begin(&over);

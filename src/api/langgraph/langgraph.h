@@ -68,6 +68,11 @@ bool langgraph_flag(struct http_request *req, const char *name);
 
 /* Fills a SUBMIT of a run of call->assistant from a RunCreate; false: answered. */
 bool langgraph_read_run(struct journal_call *call, const yyjson_val *body);
+/* Finds the assistant that the request's body names, and calls @then with it; with NULL if it
+ * names none, or cannot be parsed. */
+void langgraph_with_assistant_of_body(struct http_request *req,
+                                      void (*then)(struct http_request *req,
+                                                   const struct assistant_row *row));
 /* If the journal refused the request, answers 422 for a client's mistake, else as
  * journal_call_refused() does, and returns true. */
 bool langgraph_refused_run(struct journal_call *call);

@@ -258,7 +258,7 @@ void api_info(struct http_request *req)
 
     json_format(&out,
                 "{'version':%s,'context':null,"
-                "'flags':{'assistants':true,'crons':false,'langsmith':false}}",
+                "'flags':{'assistants':true,'crons':true,'langsmith':false}}",
                 app_loop_of(req)->app->version);
     api_json(req, 200, &out);
 }

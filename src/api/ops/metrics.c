@@ -146,6 +146,22 @@ static void put_auth(struct expose *e, struct app *app)
     put_refusals(e, app, "limit", REFUSAL_FIRST_LIMIT, REFUSAL_MAX);
 }
 
+static void put_crons(struct expose *e, struct app *app)
+{
+    static const char *const results[CRON_TICK_MAX] = {
+        [CRON_TICK_RUN] = "run", [CRON_TICK_REFUSED] = "refused"
+    };
+    const struct app_loop *l = atomic_load(&app->loops[0]); /* the only one with crons */
+    char labels[LABELS];
+
+    expose_family(e, "spoolwire_cron_ticks_total", "counter",
+                  "Ticks of crons: a run was created, or refused.");
+    for (unsigned i = 0; i < CRON_TICK_MAX; i++) {
+        (void)snprintf(labels, sizeof(labels), "result=\"%s\"", results[i]); /* fits */
+        expose_value(e, labels, l != NULL ? get(&l->cron_ticks[i]) : 0);
+    }
+}
+
 /* --- streams ------------------------------------------------------------------------- */
 
 static void put_by_dialect(struct expose *e,
@@ -542,6 +558,7 @@ static void run(struct thread_task *task, struct store *store)
     process_expose(&e);
     put_http(&e, app->http);
     put_auth(&e, app);
+    put_crons(&e, app);
     put_streams(&e, app);
     put_appends(&e, counts);
     put_jobs(&e, counts);

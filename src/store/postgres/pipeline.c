@@ -102,7 +102,7 @@ int send_params(struct postgres_params *p, bool must, struct error *err)
 {
     char name[16];
 
-    if (p->s->is_pooled)
+    if (p->s->is_pooled || statement_is_newer(p->s, p->id))
         return send_unnamed(p, err);
     return send_named(p, statement_name(p->id, must, name), err);
 }

@@ -19,6 +19,7 @@
  *     checkpoints.c rows of checkpoints
  *     items.c       rows of items
  *     assistants.c  rows of assistants
+ *     crons.c       rows of crons
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     admin.c       its identity, the breadcrumb
@@ -204,7 +205,10 @@ long schema_newest(void);
 long schema_oldest(void);
 /* What brings version @i to the next. */
 const char *schema_step(long i);
-enum { SCHEMA_WITH_SUSPECT = 5 }; /* the column of `shards` */
+enum {
+    SCHEMA_WITH_SUSPECT = 5, /* the column of `shards` */
+    SCHEMA_WITH_CRONS = 6
+};
 
 /* --- migration.c ----------------------------------------------------------------- */
 
@@ -248,6 +252,8 @@ struct postgres_params {
 /* Queues the preparation of all statements that this role uses. */
 int statements_send(struct postgres_store *s);
 /* The name of a statement, or of its variant that fails unless it changes a row. */
+/* Does it need a newer schema than the session has begun with?  Then it is not prepared. */
+bool statement_is_newer(const struct postgres_store *s, enum postgres_statement id);
 const char *statement_name(enum postgres_statement id, bool must, char buffer[16]);
 /* Sends it without having prepared it; 1, or 0 as libpq does. */
 int statement_send_unnamed(struct postgres_params *p, const int *formats);
@@ -347,6 +353,7 @@ struct run_row run_row_at(const PGresult *r, int i);
 struct question_row question_row_at(const PGresult *r, int i);
 struct item_row item_row_at(const PGresult *r, int i, struct str owner);
 struct assistant_row assistant_row_at(const PGresult *r, int i);
+struct cron_row cron_row_at(const PGresult *r, int i);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 

@@ -57,6 +57,8 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_ASSISTANT;
     case WANT_ASSISTANT_VERSION:
         return SQL_ASSISTANT_VERSION;
+    case WANT_CRON:
+        return SQL_CRON;
     case WANT_VALUES_BEFORE:
         return SQL_VALUES_BEFORE;
     case WANT_THREADS_EXPIRED: /* needs two steps: the threads, then the jobs of each */
@@ -134,6 +136,7 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     struct question_row question;
     struct item_row item;
     struct assistant_row assistant;
+    struct cron_row cron;
     struct owner_counts owner;
 
     switch (r->want->kind) {
@@ -167,6 +170,10 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     case WANT_ASSISTANT_VERSION:
         assistant = assistant_row_at(rows, i);
         (void)tell(r, &(struct store_found){ .assistant = &assistant });
+        return;
+    case WANT_CRON:
+        cron = cron_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .cron = &cron });
         return;
     case WANT_OWNER:
         owner = (struct owner_counts){ cell_int(rows, i, 0), cell_int(rows, i, 1),

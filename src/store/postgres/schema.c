@@ -146,6 +146,19 @@ static const char *const steps[] = {
     "ALTER TABLE gateways ADD COLUMN newest_schema bigint NOT NULL DEFAULT 0;",
     /* 5: the job that the writer folds next, while it is cautious (journal/suspects.c). */
     "ALTER TABLE shards ADD COLUMN suspect bigint NOT NULL DEFAULT 0;",
+    /* 6: crons.  A turn that takes a tick that was taken meanwhile is repeated. */
+    "CREATE TABLE crons (id bytea PRIMARY KEY, owner bytea NOT NULL, assistant bytea NOT NULL,"
+    "  thread bytea, schedule bytea NOT NULL, timezone bytea, on_completed bytea,"
+    "  payload bytea NOT NULL, metadata bytea NOT NULL, end_time bigint NOT NULL,"
+    "  next bigint NOT NULL, enabled bigint NOT NULL, max_jobs bigint NOT NULL,"
+    "  max_queued bigint NOT NULL, max_running bigint NOT NULL, created bigint NOT NULL,"
+    "  updated bigint NOT NULL, moved bigint NOT NULL);"
+    "CREATE INDEX crons_due ON crons(next) WHERE enabled = 1 AND next > 0;"
+    "CREATE INDEX crons_thread ON crons(thread) WHERE thread IS NOT NULL;"
+    "CREATE FUNCTION must_match(n bigint) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN"
+    "  IF n = 0 THEN RAISE EXCEPTION 'the row has changed' USING ERRCODE = '40001'; END IF;"
+    "  RETURN n;"
+    " END $$;",
 #ifdef NEXT_SCHEMA
     /* Of no release: for the tests of upgrades (tests/cluster/upgrade.py). */
     "CREATE TABLE next_schema (at timestamptz NOT NULL DEFAULT now());"

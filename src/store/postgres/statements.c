@@ -90,6 +90,14 @@ static bool has_must(enum postgres_statement id)
     return changes_rows(id) && strncmp(texts[id], "WITH", 4) != 0;
 }
 
+bool statement_is_newer(const struct postgres_store *s, enum postgres_statement id)
+{
+    bool is_of_crons = (id >= SQL_CRON && id <= SQL_CRONS_DUE) ||
+                       (id >= SQL_CRON_INSERT && id <= SQL_CRONS_FORGET);
+
+    return is_of_crons && s->version < SCHEMA_WITH_CRONS;
+}
+
 int statements_send(struct postgres_store *s)
 {
     int n = s->role == STORE_READER ? SQL_FIRST_WRITING : SQL_STATEMENT_MAX;
@@ -98,6 +106,8 @@ int statements_send(struct postgres_store *s)
     if (s->is_pooled)
         return 0;
     for (int i = 0; i < n && code == 0; i++) {
+        if (statement_is_newer(s, (enum postgres_statement)i))
+            continue;
         code = send_one(s, (enum postgres_statement)i, false);
         if (code == 0 && s->role == STORE_WRITER && has_must((enum postgres_statement)i))
             code = send_one(s, (enum postgres_statement)i, true);

@@ -69,6 +69,10 @@
 #define ASSISTANT_COLUMNS                                                                  \
     "id, version, owner, graph, name, description, config, context, metadata, created, updated"
 #define SQL_SELECT_ASSISTANTS "SELECT " ASSISTANT_COLUMNS " FROM assistants "
+#define CRON_COLUMNS                                                                   \
+    "id, owner, assistant, thread, schedule, timezone, on_completed, payload, metadata, " \
+    "end_time, next, enabled, max_jobs, max_queued, max_running, created, updated, moved"
+#define SQL_SELECT_CRONS "SELECT " CRON_COLUMNS " FROM crons "
 #define SQL_SELECT_ITEMS                                                               \
     "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM items WHERE owner = ? "
 #define TOKEN_COLUMNS                                                                      \
@@ -188,6 +192,10 @@
     X(ASSISTANT, SQL_SELECT_ASSISTANTS "WHERE id = ? AND counts")                      \
     X(ASSISTANTS, SQL_SELECT_ASSISTANTS "WHERE counts ORDER BY created DESC, id")      \
     X(ASSISTANT_VERSIONS, SQL_SELECT_ASSISTANTS "WHERE id = ? ORDER BY version DESC")  \
+    X(CRON, SQL_SELECT_CRONS "WHERE id = ?")                                           \
+    X(CRONS, SQL_SELECT_CRONS "ORDER BY created DESC, id DESC")                        \
+    X(CRONS_DUE, SQL_SELECT_CRONS "WHERE enabled = 1 AND next > 0 AND next <= ? "      \
+      "AND (end_time = 0 OR next <= end_time) ORDER BY next, id LIMIT ?")              \
     X(ASSISTANT_VERSION, SQL_SELECT_ASSISTANTS                                         \
       "WHERE id = ?1 AND (?2::int8 = 0 OR version = ?2::int8) ORDER BY version DESC LIMIT 1") \
     X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
@@ -331,6 +339,16 @@
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, false) ON CONFLICT DO NOTHING")         \
     X(ASSISTANT_CHOOSE, "UPDATE assistants SET counts = (version = ?2) WHERE id = ?1 " \
       "AND EXISTS (SELECT 1 FROM assistants WHERE id = ?1 AND version = ?2)")          \
+    X(CRON_INSERT, "INSERT INTO crons(" CRON_COLUMNS ") "                              \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING") \
+    X(CRON_UPDATE, "UPDATE crons SET schedule = ?2, timezone = ?3, on_completed = ?4, " \
+      "payload = ?5, metadata = ?6, end_time = ?7, "                                   \
+      "next = CASE WHEN ?8::int8 < 0 THEN next ELSE ?8 END, enabled = ?9, updated = ?10, " \
+      "moved = CASE WHEN ?8 < 0 THEN moved ELSE ?10 END WHERE id = ?1")                                                                 \
+    X(CRON_TICK, "WITH changed AS (UPDATE crons SET next = ?3, moved = ?4 WHERE id = ?1 AND next = ?2 " \
+      "RETURNING 1) SELECT must_match(count(*)) FROM changed")                         \
+    X(CRON_DELETE, "DELETE FROM crons WHERE id = ?")                                   \
+    X(CRONS_FORGET, "DELETE FROM crons WHERE thread = ? OR assistant = ?")             \
     X(ASSISTANT_DELETE, "DELETE FROM assistants WHERE id = ?")                         \
     X(THREAD_INSERT, "INSERT INTO threads(" SQL_THREAD_COLUMNS ") "                    \
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING") \

@@ -273,6 +273,28 @@ static const char *const steps[] = {
     ") STRICT;",
     /* 17: when the server last wrote, to notice a clock that was set back since. */
     "CREATE TABLE clock (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;",
+    /* 18: crons. */
+    "CREATE TABLE crons ("
+    "  id TEXT PRIMARY KEY,"
+    "  owner TEXT NOT NULL,"
+    "  assistant TEXT NOT NULL,"
+    "  thread TEXT,"
+    "  schedule TEXT NOT NULL,"
+    "  timezone TEXT,"
+    "  on_completed TEXT,"
+    "  payload TEXT NOT NULL,"
+    "  metadata TEXT NOT NULL,"
+    "  end_time INTEGER NOT NULL,"
+    "  next INTEGER NOT NULL,"
+    "  enabled INTEGER NOT NULL,"
+    "  max_jobs INTEGER NOT NULL,"
+    "  max_queued INTEGER NOT NULL,"
+    "  max_running INTEGER NOT NULL,"
+    "  created INTEGER NOT NULL,"
+    "  updated INTEGER NOT NULL,"
+    "  moved INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE INDEX crons_due ON crons(next) WHERE enabled = 1 AND next > 0;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -14,6 +14,7 @@
  *     checkpoints.c rows of checkpoints
  *     items.c       rows of items
  *     assistants.c  rows of assistants
+ *     crons.c       rows of crons
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     maintenance.c checks, copies, free space
@@ -73,6 +74,9 @@ enum statement {
     STATEMENT_ASSISTANT,
     STATEMENT_ASSISTANTS,
     STATEMENT_ASSISTANT_VERSIONS,
+    STATEMENT_CRON,
+    STATEMENT_CRONS,
+    STATEMENT_CRONS_DUE,
     STATEMENT_WRITES,
     STATEMENT_THREAD_BY_ID,
     STATEMENT_THREAD_BY_KEY,
@@ -139,6 +143,11 @@ enum statement {
     STATEMENT_ASSISTANT_INSERT,
     STATEMENT_ASSISTANT_CHOOSE,
     STATEMENT_ASSISTANT_DELETE,
+    STATEMENT_CRON_INSERT,
+    STATEMENT_CRON_UPDATE,
+    STATEMENT_CRON_TICK,
+    STATEMENT_CRON_DELETE,
+    STATEMENT_CRONS_FORGET,
     STATEMENT_THREAD_INSERT,
     STATEMENT_THREAD_UPDATE,
     STATEMENT_THREAD_VALUES,

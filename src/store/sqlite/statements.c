@@ -90,6 +90,12 @@
     "id, version, owner, graph, name, description, config, context, metadata, created, " \
     "updated"
 #define SELECT_ASSISTANTS "SELECT " ASSISTANT_COLUMNS " FROM assistants "
+/* In the order of each() and sqlite_cron_insert(). */
+#define CRON_COLUMNS                                                                  \
+    "id, owner, assistant, thread, schedule, timezone, on_completed, payload, "       \
+    "metadata, end_time, next, enabled, max_jobs, max_queued, max_running, created, " \
+    "updated, moved"
+#define SELECT_CRONS "SELECT " CRON_COLUMNS " FROM crons "
 #define SELECT_ITEMS                                                        \
     "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM " \
     "items WHERE owner = ? "
@@ -171,6 +177,11 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_ASSISTANT] = SELECT_ASSISTANTS "WHERE id = ? AND counts = 1",
     [STATEMENT_ASSISTANTS] = SELECT_ASSISTANTS "WHERE counts = 1 ORDER BY created DESC, id",
     [STATEMENT_ASSISTANT_VERSIONS] = SELECT_ASSISTANTS "WHERE id = ? ORDER BY version DESC",
+    [STATEMENT_CRON] = SELECT_CRONS "WHERE id = ?",
+    [STATEMENT_CRONS] = SELECT_CRONS "ORDER BY created DESC, id DESC",
+    [STATEMENT_CRONS_DUE] =
+        SELECT_CRONS "INDEXED BY crons_due WHERE enabled = 1 AND next > 0 AND next <= ? "
+                     "AND (end_time = 0 OR next <= end_time) ORDER BY next, id LIMIT ?",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -280,6 +291,17 @@ static const char *const sql[STATEMENT_MAX] = {
                                    "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
     [STATEMENT_ASSISTANT_CHOOSE] = "UPDATE assistants SET counts = (version = ?) WHERE id = ?",
     [STATEMENT_ASSISTANT_DELETE] = "DELETE FROM assistants WHERE id = ?",
+    [STATEMENT_CRON_INSERT] = "INSERT INTO crons(" CRON_COLUMNS ") "
+                              "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                              "ON CONFLICT DO NOTHING",
+    [STATEMENT_CRON_UPDATE] =
+        "UPDATE crons SET schedule = ?2, timezone = ?3, on_completed = ?4, payload = ?5, "
+        "metadata = ?6, end_time = ?7, next = iif(?8 < 0, next, ?8), enabled = ?9, "
+        "updated = ?10, moved = iif(?8 < 0, moved, ?10) WHERE id = ?1",
+    [STATEMENT_CRON_TICK] =
+        "UPDATE crons SET next = ?3, moved = ?4 WHERE id = ?1 AND next = ?2",
+    [STATEMENT_CRON_DELETE] = "DELETE FROM crons WHERE id = ?",
+    [STATEMENT_CRONS_FORGET] = "DELETE FROM crons WHERE thread = ? OR assistant = ?",
     [STATEMENT_ITEMS_EXPIRE] = "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items "
                                "INDEXED BY items_expiry WHERE expires > 0 AND expires <= ? "
                                "LIMIT ?)",

@@ -192,4 +192,35 @@ for (const version of VERSIONS) {
         await client.store.deleteItem(place, 'a');
         assert.equal(await client.store.getItem(place, 'a'), null);
     });
+
+    test(`${version}: crons, for a thread and without`, async () => {
+        const client = await clientOf(version, server);
+        const { thread_id: thread } = await client.threads.create();
+        const yearly = { schedule: '0 0 1 1 *', input: { messages: [] }, metadata: { version } };
+        const one = await client.crons.create('agent', yearly);
+        const two = await client.crons.createForThread(thread, 'agent', yearly);
+        const found = await client.crons.search({ limit: 100 });
+
+        for (const { cron_id: id } of [one, two]) assert.ok(found.some((c) => c.cron_id === id));
+        assert.deepEqual((await client.crons.search({ threadId: thread })).map((c) => c.cron_id), [two.cron_id]);
+        if (client.crons.count) assert.equal(await client.crons.count({ threadId: thread }), 1);
+        if (client.crons.update) assert.equal((await client.crons.update(one.cron_id, { enabled: false })).enabled, false);
+        await client.crons.delete(one.cron_id);
+        await client.threads.delete(thread);
+        assert.ok(!(await client.crons.search({ limit: 100 })).some((c) => [one.cron_id, two.cron_id].includes(c.cron_id)));
+    });
+
+    test(`${version}: a cron runs the graph at its ticks`, async () => {
+        const client = await clientOf(version, server);
+        const { thread_id: thread } = await client.threads.create();
+        const cron = await client.crons.createForThread(thread, 'agent', {
+            schedule: '* * * * * *',
+            input: { messages: [{ role: 'user', content: 'hello' }] },
+            multitaskStrategy: 'reject',
+        });
+
+        await until('a run of the cron has ended', async () =>
+            (await client.runs.list(thread)).some((run) => ['success', 'interrupted'].includes(run.status)));
+        await client.crons.delete(cron.cron_id);
+    });
 }

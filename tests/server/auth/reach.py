@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKPOINT = {"ns": "", "checkpoint": {"type": "t", "data": ""}, "metadata": {}, "versions": {}, "blobs": {}}
 
 # Names of parameters and members, and what they name.
-PATH = {"id": "job", "thread": "thread", "run": "run", "checkpoint": "checkpoint", "assistant": "assistant", "call": "call",
+PATH = {"id": "job", "thread": "thread", "run": "run", "checkpoint": "checkpoint", "assistant": "assistant", "call": "call", "cron": "cron",
         "token": None, "file": None, "last": None, "agent": None, "namespace": None, "graph": None}
 QUERY = {"job": "job", "jobs": "job", "lease": "lease", "call": "call", "namespace": "namespace", "ids": "thread"}
 BODY = {
@@ -40,6 +40,7 @@ BODY = {
 ELSEWHERE = {
     ("POST /v1/worker/threads/{thread}/checkpoints", "checkpoint"),  # a blob
     ("POST /assistants", "config"), ("PATCH /assistants/{assistant}", "config"),  # kept, and given to the owner's own runs
+    ("POST /runs/crons", "config"), ("POST /threads/{thread}/runs/crons", "config"), ("PATCH /runs/crons/{cron}", "config"),  # the same
 }
 # Ids are the whole server's, so one that is taken cannot be had again: 409, and nothing more (docs/auth.md).
 TAKEN = {("POST /v1/jobs", "job_id"), ("POST /v1/jobs/async/submit", "job_id"), ("POST /threads", "thread_id"),
@@ -58,6 +59,8 @@ BODIES = {
     "PUT /store/items": {"namespace": ["n"], "key": "k", "value": {}}, "DELETE /store/items": {"namespace": ["n"], "key": "k"},
     "POST /runs/batch": [{"assistant_id": "pull"}], "POST /runs/cancel": {"thread_id": "{thread}", "run_ids": []},
     "POST /threads/prune": {"thread_ids": []},
+    "POST /runs/crons": {"assistant_id": "pull", "schedule": "0 0 1 1 *"}, "PATCH /runs/crons/{cron}": {"enabled": False},
+    "POST /threads/{thread}/runs/crons": {"assistant_id": "pull", "schedule": "0 0 1 1 *"},
 }
 RUNS = ("/runs", "/runs/stream", "/runs/wait")
 QUERIES = {"GET /store/items": {"namespace": "n", "key": "k"}}
@@ -130,7 +133,8 @@ class World:
         self.lease.send(interrupt(id="their-question"))
         assistant = self.owner.post("/assistants", {"graph_id": "pull", "name": "theirs"}).json["assistant_id"]
         equal(self.owner.request("PUT", "/store/items", {"namespace": ["their-space"], "key": "k", "value": {"v": 1}}).status, 204)
-        self.theirs = {"job": "others-job", "thread": thread, "run": run, "checkpoint": place, "assistant": assistant,
+        cron = self.owner.post("/runs/crons", {"assistant_id": "pull", "schedule": "0 0 1 1 *"}).json["cron_id"]
+        self.theirs = {"cron": cron, "job": "others-job", "thread": thread, "run": run, "checkpoint": place, "assistant": assistant,
                        "lease": self.lease.token, "namespace": "their-space", "question": "their-question",
                        "request": "their-request", "call": "00000000-0000-4000-8000-000000000000"}
 
@@ -139,7 +143,7 @@ class World:
         n = next(self.counter)
         if kind == "lease":
             return f"{self.lease.token[:-8]}{n:08x}"
-        if kind in ("thread", "run", "assistant", "checkpoint", "call"):
+        if kind in ("thread", "run", "assistant", "checkpoint", "call", "cron"):
             return str(uuid.UUID(int=uuid.uuid4().int & ~0xffff | n))
         return f"{n:03}-{'z' * 40}"[:len(self.theirs[kind])]
 

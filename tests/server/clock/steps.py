@@ -277,3 +277,32 @@ def a_clock_that_is_set_to_and_fro_leaves_no_trace(step):
             until("the step is in the log", lambda: len(s.steps()) == n)
         end_all(s, began)
         equal(len(s.steps()), 5)
+
+
+# --- crons -------------------------------------------------------------------------------------
+
+
+@case
+def ticks_of_crons_follow_the_date_and_come_once():
+    with Clock(agents={"pull": PULL}) as s:
+        body = {"assistant_id": "pull", "schedule": "0 0 * * *"}
+        cron = s.post("/runs/crons", body).json
+        path = f"/runs/crons/{cron['cron_id']}"
+        count = lambda: len(s.get("/v1/jobs").json["jobs"])  # noqa: E731
+        s.set(DAY)
+        until("the tick has a run", lambda: count() == 1)
+        s.set(0)
+        until("the step back is in the log", lambda: len(s.steps()) == 2)
+        equal(count(), 1)
+        s.terminate()
+        s.set(30 * DAY)
+        s.start()
+        until("missed ticks are one run", lambda: count() == 2)
+        far = s.get(path).json["next_run_date"]
+        s.restart()
+        equal((count(), s.get(path).json["next_run_date"]), (2, far))
+        s.terminate()
+        s.set(0)
+        s.start()
+        until("a cron that moved on by a wrong clock is put right", lambda: s.get(path).json["next_run_date"] <= cron["next_run_date"])
+        equal(count(), 2)

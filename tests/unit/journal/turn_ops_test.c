@@ -11,7 +11,8 @@ enum {
 
 /* What the requests are about, made before they are counted. */
 struct props {
-    int64_t keys[JOURNAL_OP_MAX][EACH]; /* of jobs that their worker holds */
+    int64_t keys[JOURNAL_OP_MAX][EACH];  /* of jobs that their worker holds */
+    int64_t ticks[JOURNAL_OP_MAX][EACH]; /* of crons */
 };
 
 static struct props props;
@@ -93,6 +94,18 @@ static void make_assistant(struct journal_request *req, enum journal_op op, size
                                                  .metadata = STR("{}") };
 }
 
+static void make_cron(struct journal_request *req, enum journal_op op, size_t i)
+{
+    init(req, JOURNAL_CRON_CREATE);
+    req->cron.row = (struct cron_row){ .id = name(req, word_of(op), i),
+                                       .owner = STR(""),
+                                       .assistant = STR("a"),
+                                       .schedule = STR("* * * * *"),
+                                       .payload = STR("{}"),
+                                       .metadata = STR("{}"),
+                                       .enabled = 1 };
+}
+
 static void do_made(void (*make)(struct journal_request *, enum journal_op, size_t),
                     enum journal_op op,
                     size_t i)
@@ -101,6 +114,16 @@ static void do_made(void (*make)(struct journal_request *, enum journal_op, size
 
     make(&req, op, i);
     do_one(&req);
+    done_all(&req, 1);
+}
+
+static void do_cron(enum journal_op op, size_t i)
+{
+    struct journal_request req;
+
+    make_cron(&req, op, i);
+    do_one(&req);
+    props.ticks[op][i] = req.cron.row.next;
     done_all(&req, 1);
 }
 
@@ -193,6 +216,8 @@ static void make_props(enum journal_op op, size_t i)
     if (op == JOURNAL_ASSISTANT_PATCH || op == JOURNAL_ASSISTANT_CHOOSE ||
         op == JOURNAL_ASSISTANT_DELETE)
         do_made(make_assistant, op, i);
+    if (op == JOURNAL_CRON_PATCH || op == JOURNAL_CRON_DELETE || op == JOURNAL_CRON_SKIP)
+        do_cron(op, i);
 }
 
 /* What a lease gives is the oldest: those come first. */
@@ -268,6 +293,17 @@ static void make_of_assistant(struct journal_request *req, enum journal_op op, s
     req->assistant.row.version = 1;
 }
 
+static void make_of_cron(struct journal_request *req, enum journal_op op, size_t i)
+{
+    struct str id;
+
+    make_cron(req, op, i);
+    req->op = op;
+    id = req->cron.row.id;
+    if (op == JOURNAL_CRON_SKIP)
+        req->tick = (struct cron_tick){ .cron = id, .due = props.ticks[op][i] };
+}
+
 static void make(struct journal_request *req, enum journal_op op, size_t i)
 {
     static const struct journal_mark mark = { .key = 1, .published = 1 };
@@ -284,6 +320,8 @@ static void make(struct journal_request *req, enum journal_op op, size_t i)
         req->op = op;
     } else if (op >= JOURNAL_ASSISTANT_CREATE && op <= JOURNAL_ASSISTANT_DELETE) {
         make_of_assistant(req, op, i);
+    } else if (op >= JOURNAL_CRON_CREATE && op <= JOURNAL_CRON_SKIP) {
+        make_of_cron(req, op, i);
     } else if (op == JOURNAL_SUBMIT) {
         submit_run(req, word_of(op), i);
     } else if (op == JOURNAL_LEASE) {
