@@ -61,8 +61,10 @@ void buf_u64(struct buf *b, uint64_t value)
     size_t at = sizeof(digits);
 
     while (value >= 10) {
-        at -= 2;
-        memcpy(digits + at, pairs + value % 100 * 2, 2);
+        const char *pair = pairs + value % 100 * 2;
+
+        digits[--at] = pair[1]; /* memcpy() would be a call, because its place is checked */
+        digits[--at] = pair[0];
         value /= 100;
     }
     if (value > 0 || at == sizeof(digits))

@@ -14,8 +14,10 @@
 bool part_mode_find(struct str s, enum part_mode *ret)
 {
     for (int i = 0; i < PART_MODE_MAX; i++) {
+        const char *name = part_mode_name((enum part_mode)i);
+
         *ret = (enum part_mode)i;
-        if (str_eq(s, str_of(part_mode_name(*ret))))
+        if (s.n > 0 && s.p[0] == name[0] && str_eq(s, str_of(name)))
             return true;
     }
     *ret = PART_MODE_MAX;

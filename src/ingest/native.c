@@ -436,40 +436,40 @@ static int read_resumed(const struct source_line *in, const struct native *n, st
 /* --- the table --------------------------------------------------------------- */
 
 static const struct {
-    const char *type;
+    struct str type;
     enum event_kind kind;
     enum run_type run;
     int (*read)(const struct source_line *in, const struct native *n, struct event *ev);
 } table[] = {
-    { "agent.token", EVENT_RUN_STREAM, RUN_CHAT, read_token },
-    { "output.token", EVENT_PANEL_TOKEN, RUN_CHAIN, read_panel_token },
-    { "llm.chunk", EVENT_RUN_STREAM, RUN_CHAT, read_llm_chunk },
-    { "llm.start", EVENT_RUN_START, RUN_CHAT, read_llm },
-    { "llm.end", EVENT_RUN_END, RUN_CHAT, read_llm_end },
-    { "tool.start", EVENT_RUN_START, RUN_TOOL, read_start },
-    { "tool.end", EVENT_RUN_END, RUN_TOOL, read_tool_end },
-    { "workflow.start", EVENT_RUN_START, RUN_CHAIN, read_workflow },
-    { "workflow.end", EVENT_RUN_END, RUN_CHAIN, read_workflow },
-    { "artifact.update", EVENT_ARTIFACT, RUN_CHAIN, read_artifact },
-    { "agent.spawned", EVENT_RUN_START, RUN_CHAIN, read_spawned },
-    { "agent.tool_call", EVENT_RUN_START, RUN_TOOL, read_tool_call },
-    { "agent.tool_result", EVENT_RUN_END, RUN_TOOL, read_tool_result },
-    { "agent.done", EVENT_RUN_END, RUN_CHAIN, read_agent_done },
-    { "output.section_done", EVENT_SECTION_END, RUN_CHAIN, read_section },
-    { "graph.node_complete", EVENT_NODE_DONE, RUN_CHAIN, read_node_done },
-    { "graph.interrupt", EVENT_INTERRUPT, RUN_CHAIN, read_interrupt },
-    { "graph.paused", EVENT_INTERRUPT, RUN_CHAIN, read_paused },
-    { "graph.resumed", EVENT_RESUMED, RUN_CHAIN, read_resumed },
-    { "job.update", EVENT_UPDATE, RUN_CHAIN, read_update },
-    { "job.status", EVENT_NOTHING, RUN_CHAIN, read_status },
-    { "job.done", EVENT_NOTHING, RUN_CHAIN, read_succeeded },
-    { "job.failed", EVENT_NOTHING, RUN_CHAIN, read_failed },
-    { "job.error", EVENT_NOTHING, RUN_CHAIN, read_error_event },
-    { "job.cancelled", EVENT_NOTHING, RUN_CHAIN, read_cancelled },
-    { "job.cancellation_requested", EVENT_NOTHING, RUN_CHAIN, read_nothing },
-    { "job.heartbeat", EVENT_NOTHING, RUN_CHAIN, read_nothing },
-    { "job.shutdown", EVENT_NOTHING, RUN_CHAIN, read_nothing },
-    { "stream.mode", EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { STR("agent.token"), EVENT_RUN_STREAM, RUN_CHAT, read_token },
+    { STR("output.token"), EVENT_PANEL_TOKEN, RUN_CHAIN, read_panel_token },
+    { STR("llm.chunk"), EVENT_RUN_STREAM, RUN_CHAT, read_llm_chunk },
+    { STR("llm.start"), EVENT_RUN_START, RUN_CHAT, read_llm },
+    { STR("llm.end"), EVENT_RUN_END, RUN_CHAT, read_llm_end },
+    { STR("tool.start"), EVENT_RUN_START, RUN_TOOL, read_start },
+    { STR("tool.end"), EVENT_RUN_END, RUN_TOOL, read_tool_end },
+    { STR("workflow.start"), EVENT_RUN_START, RUN_CHAIN, read_workflow },
+    { STR("workflow.end"), EVENT_RUN_END, RUN_CHAIN, read_workflow },
+    { STR("artifact.update"), EVENT_ARTIFACT, RUN_CHAIN, read_artifact },
+    { STR("agent.spawned"), EVENT_RUN_START, RUN_CHAIN, read_spawned },
+    { STR("agent.tool_call"), EVENT_RUN_START, RUN_TOOL, read_tool_call },
+    { STR("agent.tool_result"), EVENT_RUN_END, RUN_TOOL, read_tool_result },
+    { STR("agent.done"), EVENT_RUN_END, RUN_CHAIN, read_agent_done },
+    { STR("output.section_done"), EVENT_SECTION_END, RUN_CHAIN, read_section },
+    { STR("graph.node_complete"), EVENT_NODE_DONE, RUN_CHAIN, read_node_done },
+    { STR("graph.interrupt"), EVENT_INTERRUPT, RUN_CHAIN, read_interrupt },
+    { STR("graph.paused"), EVENT_INTERRUPT, RUN_CHAIN, read_paused },
+    { STR("graph.resumed"), EVENT_RESUMED, RUN_CHAIN, read_resumed },
+    { STR("job.update"), EVENT_UPDATE, RUN_CHAIN, read_update },
+    { STR("job.status"), EVENT_NOTHING, RUN_CHAIN, read_status },
+    { STR("job.done"), EVENT_NOTHING, RUN_CHAIN, read_succeeded },
+    { STR("job.failed"), EVENT_NOTHING, RUN_CHAIN, read_failed },
+    { STR("job.error"), EVENT_NOTHING, RUN_CHAIN, read_error_event },
+    { STR("job.cancelled"), EVENT_NOTHING, RUN_CHAIN, read_cancelled },
+    { STR("job.cancellation_requested"), EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { STR("job.heartbeat"), EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { STR("job.shutdown"), EVENT_NOTHING, RUN_CHAIN, read_nothing },
+    { STR("stream.mode"), EVENT_NOTHING, RUN_CHAIN, read_nothing },
 };
 
 int native_read(const struct source_line *in, struct event *ev)
@@ -490,7 +490,7 @@ int native_read(const struct source_line *in, struct event *ev)
     if (str_empty(n.agent_id))
         n.agent_id = STR_NONE;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        if (str_eq(type, str_of(table[i].type))) {
+        if (str_eq(type, table[i].type)) {
             ev->kind = table[i].kind;
             ev->type = table[i].run;
             return table[i].read(in, &n, ev);
