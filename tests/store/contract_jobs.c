@@ -507,6 +507,69 @@ static void suspects_are_remembered(void **state)
     assert_true(row.crashed == 0 && row.set_aside == 0);
 }
 
+/* A store that one gateway has for itself offers none. */
+static bool has_operations(struct store *s)
+{
+    struct error err = { 0 };
+    struct str answer;
+
+    return store_operation(s, STR("none"), &answer, &err) != ERR_REFUSED;
+}
+
+static void put_operations(struct store *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char id[32], answer[32];
+
+        (void)snprintf(id, sizeof(id), "id-%d", i);
+        (void)snprintf(answer, sizeof(answer), "{\"n\":%d}", i);
+        ok(store_operation_put(s, str_of(id), str_of(answer), err));
+    }
+}
+
+static void operations_of_a_turn_are_stored_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct str answer;
+
+    if (!has_operations(f->w))
+        return;
+    ok(store_begin(f->w, err));
+    put_operations(f->w, 3);
+    store_rollback(f->w);
+    assert_int_equal(store_operation(f->w, STR("id-0"), &answer, NULL), ERR_NOT_FOUND);
+    ok(store_begin(f->w, err));
+    put_operations(f->w, 70);
+    ok(store_commit(f->w, err));
+    ok(store_operation(f->w, STR("id-69"), &answer, err));
+    assert_true(str_is(answer, "{\"n\":69}"));
+    ok(store_operation(f->w, STR("id-0"), &answer, err));
+    assert_true(str_is(answer, "{\"n\":0}"));
+}
+
+/* Nothing of a turn that does something twice is stored. */
+static void an_operation_is_stored_once(void **state)
+{
+    struct fixture *f = *state;
+    struct error why = { 0 };
+
+    if (!has_operations(f->w))
+        return;
+    int64_t key = add_job(f->w, "a", "a", "running");
+    ok(store_begin(f->w, err));
+    put_operations(f->w, 1);
+    ok(store_commit(f->w, err));
+    ok(store_begin(f->w, err));
+    append_text(f->w, key, 1);
+    put_operations(f->w, 2);
+    assert_int_not_equal(store_commit(f->w, &why), 0);
+    assert_int_equal(count(f->r, key), 0);
+    ok(store_begin(f->w, err)); /* and none of it is left for the next */
+    append_text(f->w, key, 1);
+    ok(store_commit(f->w, err));
+    assert_int_equal(count(f->r, key), 1);
+}
+
 static void readers_see_what_is_committed(void **state)
 {
     struct fixture *f = *state;
@@ -1000,6 +1063,8 @@ const struct contract_case contract_jobs[] = {
     CASE(a_record_is_stored_once),
     CASE(a_deleted_job_takes_its_records_with_it),
     CASE(suspects_are_remembered),
+    CASE(operations_of_a_turn_are_stored_with_it),
+    CASE(an_operation_is_stored_once),
     CASE_BESIDE(readers_see_what_is_committed),
     CASE(a_rollback_leaves_nothing),
     CASE(closing_in_a_transaction_stores_nothing),

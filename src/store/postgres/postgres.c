@@ -25,6 +25,7 @@
 #include <string.h>
 
 enum { RETRY_MS = 200, SETTLE_MS = 10000, HURRIED_MS = 2000 };
+enum { EARLY_BYTES = 16 * 1024 }; /* of records: executing them takes longer than sending */
 
 #define ENTRY(name) STORE_ENTRY(postgres, name)
 static const struct store_ops ops = { .max_seq = POSTGRES_MAX_SEQ,
@@ -70,6 +71,7 @@ static int open_store(const char *place,
     s->relaxed = options->relaxed;
     s->busy_ms = options->busy_ms;
     chunks_init(&s->chunks);
+    operations_init(&s->operations);
     buf_init(&s->last_record.text, SIZE_MAX / 4);
     s->waits = options->waits;
     s->shard = options->shard;
@@ -111,6 +113,7 @@ void postgres_close(struct store *store)
     connection_close(s);
     PQclear(s->kept);
     chunks_done(&s->chunks);
+    operations_done(&s->operations);
     buf_done(&s->last_record.text);
     free(s->url);
     free(s);
@@ -160,6 +163,7 @@ void postgres_rollback(struct store *store)
     struct postgres_store *s = postgres_of(store);
 
     s->in_transaction = s->gathering = false;
+    operations_clear(&s->operations);
     s->keys[STORE_JOB_KEYS] = (struct postgres_keys){ 0 }; /* the note of a new block is lost */
     if (connection_lost(s))
         return;
@@ -245,11 +249,13 @@ int postgres_commit(struct store *store, struct error *err)
     PGresult *r = NULL;
 
     assert(s->in_transaction);
-    if (s->failure.code != 0) {
+    int code = operations_send(s, err);
+    if (code != 0 || s->failure.code != 0) {
         postgres_rollback(store);
-        return error_set(err, s->failure.code, "%s", s->failure.text);
+        return s->failure.code != 0 ? error_set(err, s->failure.code, "%s", s->failure.text)
+                                    : code;
     }
-    int code = send_plain(s, SQL_COMMIT, err);
+    code = send_plain(s, SQL_COMMIT, err);
     if (code == 0)
         code = settle(s, &r, err);
     if (code == 0 && !is_commit(r))
@@ -266,14 +272,17 @@ int postgres_commit(struct store *store, struct error *err)
 }
 
 /* Sends the batch without waiting: the next call that waits reports an error, at the latest the
- * commit. */
+ * commit.  A small one leaves with the commit, which follows soon. */
 int postgres_flush(struct store *s, struct store_batch *b, struct error *err)
 {
+    bool is_large = b->records.n >= EARLY_BYTES;
+
     postgres_of(s)->gathering = true;
     int code = store_flush_each(s, b, err);
     int sent = chunks_send(postgres_of(s), code == 0 ? err : NULL);
     postgres_of(s)->gathering = false;
-    (void)PQflush(postgres_of(s)->conn); /* as in postgres_begin() */
+    if (is_large)
+        (void)PQflush(postgres_of(s)->conn); /* as in postgres_begin() */
     return code == 0 ? sent : code;
 }
 

@@ -72,6 +72,15 @@ struct postgres_chunks {
     struct postgres_array job, last, batch, stored;
 };
 
+/* The operations of a turn, until they are sent: operations.c. */
+struct postgres_operations {
+    struct postgres_array id, answer;
+};
+
+void operations_init(struct postgres_operations *o);
+void operations_done(struct postgres_operations *o);
+void operations_clear(struct postgres_operations *o);
+
 /* The application name of sessions that may write begins so; the gateway's id follows. */
 #define POSTGRES_SESSION "spoolwire/"
 /* The same of the session with which a gateway says that it is there. */
@@ -96,14 +105,15 @@ struct postgres_store {
     int64_t n_shards;         /* of the database, once it was asked for; 0: not yet */
     const atomic_bool *waits; /* borrowed while it is opened; NULL: do not wait for the lock */
     bool in_transaction;
-    bool gathering;                    /* writes are sent without waiting for results */
-    const struct store_table *loading; /* the table whose insert is prepared: copy.c */
-    struct postgres_chunks chunks;     /* gathered and not sent yet */
-    struct error failure;              /* of the transaction; code 0: it may be committed */
-    unsigned n_unread;                 /* statements whose results were not read yet */
-    PGresult *kept;                    /* owned; holds the texts of the last returned row */
-    int64_t rows_taken;                /* by the last reader of records that had enough; or 0 */
-    struct row_stream *stream;         /* borrowed; NULL: no statement's rows are being read */
+    bool gathering;                        /* writes are sent without waiting for results */
+    const struct store_table *loading;     /* the table whose insert is prepared: copy.c */
+    struct postgres_chunks chunks;         /* gathered and not sent yet */
+    struct postgres_operations operations; /* the same */
+    struct error failure;                  /* of the transaction; code 0: it may be committed */
+    unsigned n_unread;                     /* statements whose results were not read yet */
+    PGresult *kept;                        /* owned; holds the texts of the last returned row */
+    int64_t rows_taken;        /* by the last reader of records that had enough; or 0 */
+    struct row_stream *stream; /* borrowed; NULL: no statement's rows are being read */
     struct postgres_record {
         int64_t key;
         uint64_t seq; /* 0: none */
@@ -354,6 +364,11 @@ struct question_row question_row_at(const PGresult *r, int i);
 struct item_row item_row_at(const PGresult *r, int i, struct str owner);
 struct assistant_row assistant_row_at(const PGresult *r, int i);
 struct cron_row cron_row_at(const PGresult *r, int i);
+
+/* --- operations.c ------------------------------------------------------------------ */
+
+/* Inside a transaction: sends those that were gathered. */
+int operations_send(struct postgres_store *s, struct error *err);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 

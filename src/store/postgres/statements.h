@@ -264,7 +264,8 @@
       "CASE last WHEN ?3 THEN ?4 ELSE stored END FROM moved")                          \
     X(SUSPECT_PUT, "INSERT INTO suspects(job, crashed, set_aside) VALUES(?, ?, ?) "    \
       "ON CONFLICT (job) DO UPDATE SET crashed = excluded.crashed, set_aside = excluded.set_aside") \
-    X(OPERATION_PUT, "INSERT INTO operations(id, answer) VALUES(?, ?)")                \
+    X(OPERATIONS_PUT, "INSERT INTO operations(id, answer) SELECT * FROM "              \
+      "unnest(?::bytea[], ?::bytea[])")                                                \
     X(SUSPECT_DELETE, "DELETE FROM suspects WHERE job = ?")                            \
     X(APPEND, "INSERT INTO records(job, last, batch, stored) VALUES(?, ?, ?, ?) "      \
       "ON CONFLICT DO NOTHING")                                                        \
