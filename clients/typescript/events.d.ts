@@ -350,6 +350,7 @@ export interface MessagesEvents {
     tasks: JsonObject;
     checkpoints: JsonObject;
     debug: JsonObject;
+    tools: JsonObject;
     error: RunError;
 }
 export type MessagesEvent = MessagesEvents[keyof MessagesEvents];
@@ -616,6 +617,7 @@ export interface RunPart {
     panel?: true;
     counted?: true;
     derived?: true;
+    outer?: true;
     tags?: Json[];
     meta?: JsonObject;
     parents?: string[];
@@ -660,6 +662,10 @@ export interface RawJobEnd extends RawRecord<"job.end"> {
     error_type?: string;
     details?: JsonObject;
     output?: Json;
+    /** Namespaces that were not closed, that were closed by the last step, and questions. */
+    open?: string[];
+    closes?: string[];
+    asks?: Json[];
 }
 
 export interface RawJobError extends RawRecord<"job.error"> {
@@ -729,6 +735,7 @@ export interface RawRunStream extends RawOfRun<"run.stream"> {
 
 export interface RawLlmStart extends RawStart<"llm.start"> {
     count?: number;
+    opens?: number;
     model_version?: string;
     prompt_id?: string;
 }
@@ -782,12 +789,19 @@ export interface RawToolEnd extends RawEnd<"tool.end"> {
 
 export interface RawState<Kind extends string> extends RawAnywhere<Kind> {
     data: Json;
+    opens?: number;
+    closes?: string[];
+    call?: string;
+    cause?: string;
+    owes?: true;
+    mirror?: true;
     lossy?: true;
 }
 
 export interface RawMessage extends RawAnywhere<"message"> {
     message: string;
     call?: string;
+    opens?: number;
     data: JsonObject;
     lossy?: true;
 }
@@ -848,6 +862,7 @@ export interface RawEvents {
     "state.tasks": RawState<"state.tasks">;
     "state.checkpoints": RawState<"state.checkpoints">;
     "state.debug": RawState<"state.debug">;
+    "state.tools": RawState<"state.tools">;
     message: RawMessage;
     "section.end": RawSectionEnd;
     artifact: RawArtifact;

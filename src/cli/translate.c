@@ -70,7 +70,7 @@ static const struct flag flags[] = {
     { OPT_AFTER, "after", "ID", NULL, "Only the frames after this id, such as 57 or 57.1." },
     { OPT_MODES, "modes", "LIST", NULL,
       "messages: values,updates,messages,custom (default), events, tasks, checkpoints, debug, "
-      "or all." },
+      "tools, or all." },
     { OPT_SUBGRAPHS, "subgraphs", NULL, NULL,
       "messages: also the state of subgraphs, and their namespaces in event names." },
     { OPT_AGENT, "agent", "NAME", NULL,

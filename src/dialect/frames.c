@@ -114,7 +114,7 @@ uint32_t mode_find(struct str name)
         { { "messages", 8 }, MODE_MESSAGES }, { { "messages-tuple", 14 }, MODE_MESSAGES },
         { { "custom", 6 }, MODE_CUSTOM },     { { "events", 6 }, MODE_EVENTS },
         { { "tasks", 5 }, MODE_TASKS },       { { "checkpoints", 11 }, MODE_CHECKPOINTS },
-        { { "debug", 5 }, MODE_DEBUG },
+        { { "debug", 5 }, MODE_DEBUG },       { { "tools", 5 }, MODE_TOOLS },
     };
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
@@ -135,8 +135,8 @@ int mode_list(struct str list, uint32_t *ret, struct error *err)
         if (mode == 0)
             return error_set(err, ERR_TYPE,
                              "there is no stream mode '%.*s': modes are values, updates, "
-                             "messages-tuple, custom, events, tasks, checkpoints and debug, "
-                             "with commas between, or all",
+                             "messages-tuple, custom, events, tasks, checkpoints, debug and "
+                             "tools, with commas between, or all",
                              STR_ARG(str_head(name, 40)));
         all |= mode;
         list = str_skip(list, name.n + 1);

@@ -32,7 +32,8 @@ enum {
     MODE_TASKS = 1 << 5,
     MODE_CHECKPOINTS = 1 << 6,
     MODE_DEBUG = 1 << 7,
-    MODE_PARTIALS = 1 << 8, /* messages as they grow; only with what was gathered of them */
+    MODE_TOOLS = 1 << 8,
+    MODE_PARTIALS = 1 << 9, /* messages as they grow; only with what was gathered of them */
     MODE_ALL = MODE_PARTIALS - 1, /* the old form of messages is asked for by itself */
     MODE_DEFAULT = MODE_VALUES | MODE_UPDATES | MODE_MESSAGES | MODE_CUSTOM
 };

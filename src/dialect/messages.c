@@ -134,7 +134,7 @@ static struct str graph_suffix(const struct frames *out, struct str ns, bool ins
 {
     if (!out->variant->subgraphs)
         return STR_NONE;
-    return inside_node ? render_outer_ns(ns) : ns;
+    return inside_node ? record_outer_ns(ns) : ns;
 }
 
 /* Starts a frame of state: what is below the top level is only for readers with
@@ -517,6 +517,18 @@ static void on_state_debug(const struct record *rec, struct frames *out)
     put_state(rec, STR("debug"), MODE_DEBUG, out);
 }
 
+/* Like messages, tools of subgraphs are for all readers. */
+static void on_state_tools(const struct record *rec, struct frames *out)
+{
+    struct str suffix = graph_suffix(out, record_info(rec)->ns, false);
+    struct buf *b = frames_begin_ns(out, STR("tools"), suffix, MODE_TOOLS);
+
+    if (b == NULL)
+        return;
+    json_put_raw_or_null(b, rec->data);
+    frames_end(out);
+}
+
 /* A run dispatches from inside its node, so its graph is the one around; a stream
  * part says the namespace of the graph itself. */
 static void put_custom(const struct record *rec, struct frames *out)
@@ -637,6 +649,7 @@ const struct dialect dialect_messages = {
         [REC_STATE_TASKS] = on_state_tasks,
         [REC_STATE_CHECKPOINTS] = on_state_checkpoints,
         [REC_STATE_DEBUG] = on_state_debug,
+        [REC_STATE_TOOLS] = on_state_tools,
         [REC_MESSAGE] = on_message,
         [REC_CUSTOM] = on_custom,
         [REC_PROGRESS] = on_progress,

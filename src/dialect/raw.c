@@ -53,6 +53,7 @@ const struct dialect dialect_raw = {
         [REC_STATE_TASKS] = on_any,
         [REC_STATE_CHECKPOINTS] = on_any,
         [REC_STATE_DEBUG] = on_any,
+        [REC_STATE_TOOLS] = on_any,
         [REC_MESSAGE] = on_any,
         [REC_SECTION_END] = on_any,
         [REC_ARTIFACT] = on_any,

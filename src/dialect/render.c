@@ -39,12 +39,3 @@ struct str render_error(const struct record *rec)
         return rec->error;
     return rec->status;
 }
-
-struct str render_outer_ns(struct str ns)
-{
-    size_t n = ns.n;
-
-    while (n > 0 && ns.p[n - 1] != '|')
-        n--;
-    return str_head(ns, n > 0 ? n - 1 : 0);
-}

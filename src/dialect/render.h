@@ -36,7 +36,5 @@ struct str render_job_id(const struct record *rec);
 bool render_is_ok(const struct record *rec);
 /* The error's text, else the status; absent for a success. */
 struct str render_error(const struct record *rec);
-/* The namespace around the innermost one: all segments but the last. */
-struct str render_outer_ns(struct str ns);
 
 #endif

@@ -1,11 +1,12 @@
 /* Thread events: what a reader of LangGraph's thread-scoped protocol gets of each record.
  *
- *     record                 method (channel)
- *     job.start, job.end     lifecycle of the root: running, then completed, failed,
- * interrupted state.tasks            tasks; lifecycle of the task's namespace: started,
- * completed, … state.values, …        values, updates, checkpoints, custom llm.*, message
- * messages, as content blocks: dialect/thread_messages.c tool.*, state.tools    tools
- *     job.interrupt          input.requested
+ *     record                       method (channel)
+ *     job.start, job.end           lifecycle of the root: running; completed, failed,
+ * interrupted state.values, custom, …      values, updates, checkpoints, custom state.tasks
+ * tasks llm.*, message               messages, as content blocks: dialect/thread_messages.c
+ *     tool.*, state.tools          tools: dialect/thread_tools.c
+ *
+ * A record that opens or closes a namespace (ingest/fold_scope.c) tells its lifecycle, too.
  *
  * A pure function of the record, as every dialect. */
 #include "dialect/thread_events.h"
@@ -102,21 +103,81 @@ static void put_lifecycle(const struct record *rec,
     thread_end(out);
 }
 
+/* `researcher:1` is the graph `researcher`. */
+static struct str graph_of(struct str ns)
+{
+    struct str outer = record_outer_ns(ns);
+    struct str segment = str_skip(ns, outer.n > 0 ? outer.n + 1 : 0);
+
+    return str_head(segment, str_find(segment, ':'));
+}
+
 static void on_job_start(const struct record *rec, struct frames *out)
 {
     put_lifecycle(rec, STR_NONE, STR("running"), rec->agent, STR_NONE, out);
 }
 
+static struct str end_of(const struct record *rec)
+{
+    if (str_is(rec->status, "failed"))
+        return STR("failed");
+    return str_is(rec->status, "succeeded") && !str_is(rec->outcome, "interrupted")
+               ? STR("completed")
+               : STR("interrupted");
+}
+
+static void put_question(const struct record *rec, const yyjson_val *q, struct frames *out)
+{
+    struct buf *b = thread_begin(rec, STR("input.requested"), STR_NONE, out);
+
+    if (b == NULL)
+        return;
+    json_key(b, "data");
+    json_begin(b);
+    json_add_str(b, "interrupt_id", render_some(json_text(json_at(q, "id"))));
+    json_key(b, "payload");
+    json_put_value(b, json_at(q, "value"));
+    json_end(b);
+    thread_end(out);
+}
+
+/* @list is JSON.  What does not fit is in the state; the root's own end must come. */
+static void each_item(struct str list,
+                      void (*put)(const struct record *rec,
+                                  const yyjson_val *item,
+                                  struct frames *out),
+                      const struct record *rec,
+                      struct frames *out)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct json json;
+
+    if (str_absent(list) || json_read(&reader, list, &json, NULL) != 0)
+        return;
+    json_each(item, json.root)
+        if (out->total < FRAMES_MAX - 1)
+            put(rec, item, out);
+}
+
+static void put_completed(const struct record *rec, const yyjson_val *ns, struct frames *out)
+{
+    put_lifecycle(rec, json_text(ns), STR("completed"), graph_of(json_text(ns)), STR_NONE, out);
+}
+
+static void put_scope_end(const struct record *rec, const yyjson_val *ns, struct frames *out)
+{
+    put_lifecycle(rec, json_text(ns), end_of(rec), graph_of(json_text(ns)), STR_NONE, out);
+}
+
+/* Questions are told here, not when they are asked: now they can be answered, and the state
+ * has them. */
 static void on_job_end(const struct record *rec, struct frames *out)
 {
-    bool is_failed = str_is(rec->status, "failed");
-    bool is_done = str_is(rec->status, "succeeded") && !str_is(rec->outcome, "interrupted");
-
-    put_lifecycle(rec, STR_NONE,
-                  is_failed ? STR("failed")
-                  : is_done ? STR("completed")
-                            : STR("interrupted"),
-                  STR_NONE, is_failed ? render_some(rec->error) : STR_NONE, out);
+    each_item(rec->closes, put_completed, rec, out);
+    each_item(rec->asks, put_question, rec, out);
+    each_item(rec->open, put_scope_end, rec, out);
+    put_lifecycle(rec, STR_NONE, end_of(rec), STR_NONE,
+                  str_is(rec->status, "failed") ? render_some(rec->error) : STR_NONE, out);
 }
 
 /* A run that is not of LangGraph has no tasks: its nodes are told by their own records. */
@@ -147,38 +208,73 @@ static void on_node_end(const struct record *rec, struct frames *out)
                   info->node, is_ok ? STR_NONE : render_error(rec), out);
 }
 
-/* What a task's record says of the namespace in which the task runs. */
-static void put_task_lifecycle(const struct record *rec,
-                               const yyjson_val *task,
-                               struct frames *out)
+static void put_cause(struct buf *b, struct str call)
 {
-    struct str id = json_text(json_at(task, "id")), name = json_text(json_at(task, "name"));
-    const yyjson_val *error = json_at(task, "error"), *result = json_at(task, "result");
-    struct str around = record_info(rec)->ns, text = STR_NONE;
-    struct buf ns LOCAL_BUF(4096);
-
-    if (str_absent(id) || str_absent(name) || str_starts(name, STR("__")))
+    if (str_empty(call))
         return;
-    if (!str_empty(around)) {
-        buf_str(&ns, around);
-        buf_char(&ns, '|');
-    }
-    buf_str(&ns, name);
-    buf_char(&ns, ':');
-    buf_str(&ns, id);
-    if (!json_is_null(error)) {
-        text = json_text(error);
-        if (str_absent(text))
-            text = render_some(json_text(json_at(error, "message")));
-    }
-    bool asks = yyjson_arr_size(json_at(task, "interrupts")) > 0;
-    if (ns.error == 0)
-        put_lifecycle(rec, buf_text(&ns),
-                      !str_absent(text) ? STR("failed")
-                      : asks            ? STR("interrupted")
-                      : result != NULL  ? STR("completed")
-                                        : STR("started"),
-                      name, text, out);
+    json_key(b, "cause");
+    json_format(b, "{'type':'toolCall','tool_call_id':%s}", call);
+}
+
+/* The outermost first, as clients expect it.  @agent: the name of the agent in the innermost.
+ */
+static void put_started(const struct record *rec,
+                        struct str ns,
+                        int64_t n,
+                        struct str agent,
+                        struct frames *out)
+{
+    struct str outer = record_outer_ns(ns);
+
+    if (n <= 0 || str_empty(ns))
+        return;
+    put_started(rec, outer, n - 1, STR_NONE, out);
+    struct buf *b = thread_begin(rec, STR("lifecycle"), ns, out);
+    if (b == NULL)
+        return;
+    json_key(b, "data");
+    json_begin(b);
+    json_add_lit(b, "event", "started");
+    json_add_str(b, "graph_name", str_empty(agent) ? graph_of(ns) : agent);
+    if (!str_empty(agent)) /* only named agents are started by calls */
+        put_cause(b, rec->cause);
+    json_end(b);
+    thread_end(out);
+}
+
+void thread_put_opened(const struct record *rec, struct frames *out)
+{
+    put_started(rec, record_graph_ns(&rec->info), rec->opens, STR_NONE, out);
+}
+
+/* How a task ended says how its namespace has. */
+static struct str end_of_task(const yyjson_val *task)
+{
+    if (!json_is_null(json_at(task, "error")))
+        return STR("failed");
+    return yyjson_arr_size(json_at(task, "interrupts")) > 0 ? STR("interrupted")
+                                                            : STR("completed");
+}
+
+static struct str error_of_task(const yyjson_val *task)
+{
+    const yyjson_val *error = json_at(task, "error");
+
+    if (json_is_null(error) || !str_absent(json_text(error)))
+        return json_text(error);
+    return render_some(json_text(json_at(error, "message")));
+}
+
+static void put_closed(const struct record *rec, const yyjson_val *task, struct frames *out)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct json closed;
+
+    if (rec->owes || json_read(&reader, rec->closes, &closed, NULL) != 0)
+        return;
+    json_each(ns, closed.root)
+        put_lifecycle(rec, json_text(ns), end_of_task(task), graph_of(json_text(ns)),
+                      error_of_task(task), out);
 }
 
 /* --- state ------------------------------------------------------------------------------ */
@@ -186,11 +282,22 @@ static void put_task_lifecycle(const struct record *rec,
 static void on_state_tasks(const struct record *rec, struct frames *out)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
-    struct json task;
+    bool opens = rec->opens != RECORD_NO_NUMBER, closes = !str_absent(rec->closes);
+    struct str ns = record_info(rec)->ns;
+    struct json task = { 0 };
 
-    put_raw(rec, STR("tasks"), record_info(rec)->ns, rec->data, out);
-    if (json_read(&reader, render_some(rec->data), &task, NULL) == 0)
-        put_task_lifecycle(rec, task.root, out);
+    if ((opens || closes) && json_read(&reader, render_some(rec->data), &task, NULL) != 0)
+        task.root = NULL;
+    bool ends =
+        json_at(task.root, "result") != NULL || !json_is_null(json_at(task.root, "error"));
+    if (closes && !ends) /* what the step before has closed */
+        each_item(rec->closes, put_completed, rec, out);
+    if (opens)
+        put_started(rec, ns, rec->opens,
+                    json_text(json_at(json_at(task.root, "metadata"), "lc_agent_name")), out);
+    put_raw(rec, STR("tasks"), ns, rec->data, out);
+    if (closes && ends)
+        put_closed(rec, task.root, out);
 }
 
 static bool has_interrupt(struct str data)
@@ -312,85 +419,46 @@ static void on_run_end(const struct record *rec, struct frames *out)
 
 /* --- custom data ------------------------------------------------------------------------ */
 
-/* A run dispatches from inside its node, so its graph is the one around; a stream part says the
+/* Python's clients look for the members of a named payload beside its name, JavaScript's in
+ * `payload`. */
+static void put_members(struct buf *b, const yyjson_val *payload)
+{
+    json_each_member(key, value, payload) {
+        if (str_is(json_text(key), "name") || str_is(json_text(key), "payload"))
+            continue;
+        json_put_key(b, json_text(key));
+        json_put_value(b, value);
+    }
+}
+
+/* Custom data is for the channel of its name: of the event, or, as Python's LangGraph has it,
+ * of the payload.
+ *
+ * A run dispatches from inside its node, so its graph is the one around; a stream part says the
  * namespace of the graph itself. */
 static void on_custom(const struct record *rec, struct frames *out)
 {
     const struct run_info *info = record_info(rec);
     bool is_dispatched = !info->derived && !str_absent(info->run);
-    struct buf *b = thread_begin(rec, STR("custom"),
-                                 is_dispatched ? render_outer_ns(info->ns) : info->ns, out);
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
+    struct json payload = { 0 };
+    struct str ns = is_dispatched ? record_outer_ns(info->ns) : info->ns;
 
+    if (!str_starts(render_some(rec->data), STR("{")) ||
+        json_read(&reader, rec->data, &payload, NULL) != 0)
+        payload.root = NULL;
+    struct str name =
+        str_empty(rec->title) ? json_text(json_at(payload.root, "name")) : rec->title;
+    struct buf *b = thread_begin(rec, STR("custom"), ns, out);
     if (b == NULL)
         return;
     json_key(b, "data");
     json_begin(b);
-    if (!str_empty(rec->title))
-        json_add_str(b, "name", rec->title);
+    if (!str_empty(name))
+        json_add_str(b, "name", name); /* first: filters look for it there */
     json_add_raw(b, "payload", rec->data);
-    json_end(b);
-    thread_end(out);
-}
-
-/* --- tools ------------------------------------------------------------------------------ */
-
-static struct buf *begin_tool(const struct record *rec, const char *event, struct frames *out)
-{
-    const struct run_info *info = record_info(rec);
-    struct buf *b = thread_begin(rec, STR("tools"), info->ns, out);
-
-    if (b == NULL)
-        return NULL;
-    json_key(b, "data");
-    json_begin(b);
-    json_add_str(b, "event", str_of(event));
-    json_add_str(b, "tool_call_id", str_empty(rec->call) ? render_some(info->run) : rec->call);
-    return b;
-}
-
-static void end_tool(struct frames *out)
-{
-    json_end(&out->body);
-    thread_end(out);
-}
-
-static void on_tool_start(const struct record *rec, struct frames *out)
-{
-    struct buf *b = begin_tool(rec, "tool-started", out);
-
-    if (b == NULL)
-        return;
-    json_add_str(b, "tool_name", render_some(record_info(rec)->name));
-    json_add_raw(b, "input", rec->input);
-    end_tool(out);
-}
-
-static void on_tool_end(const struct record *rec, struct frames *out)
-{
-    bool is_error = !str_absent(rec->error);
-    struct buf *b = begin_tool(rec, is_error ? "tool-error" : "tool-finished", out);
-
-    if (b == NULL)
-        return;
-    if (is_error)
-        json_add_str(b, "message", rec->error);
-    else
-        json_add_raw(b, "output", rec->output);
-    end_tool(out);
-}
-
-/* --- questions -------------------------------------------------------------------------- */
-
-static void on_job_interrupt(const struct record *rec, struct frames *out)
-{
-    struct buf *b = thread_begin(rec, STR("input.requested"), STR_NONE, out);
-
-    if (b == NULL)
-        return;
-    json_key(b, "data");
-    json_begin(b);
-    json_add_str(b, "interrupt_id", render_some(rec->id));
-    json_add_raw(b, "payload", rec->data);
+    if (str_empty(rec->title) && !str_empty(name))
+        put_members(b, payload.root);
     json_end(b);
     thread_end(out);
 }
@@ -402,19 +470,20 @@ const struct dialect dialect_thread_events = {
     .on = {
         [REC_JOB_START] = on_job_start,
         [REC_JOB_END] = on_job_end,
-        [REC_JOB_INTERRUPT] = on_job_interrupt,
         [REC_RUN_END] = on_run_end,
         [REC_NODE_START] = on_node_start,
         [REC_NODE_END] = on_node_end,
+        [REC_LLM_START] = thread_put_opened,
         [REC_LLM_DELTA] = thread_on_delta,
         [REC_LLM_END] = thread_on_llm_end,
         [REC_MESSAGE] = thread_on_message,
-        [REC_TOOL_START] = on_tool_start,
-        [REC_TOOL_END] = on_tool_end,
+        [REC_TOOL_START] = thread_on_tool_start,
+        [REC_TOOL_END] = thread_on_tool_end,
         [REC_STATE_VALUES] = on_state_values,
         [REC_STATE_UPDATES] = on_state_updates,
         [REC_STATE_TASKS] = on_state_tasks,
         [REC_STATE_CHECKPOINTS] = on_state_checkpoints,
+        [REC_STATE_TOOLS] = thread_on_state_tools,
         [REC_CUSTOM] = on_custom,
         [REC_PROGRESS] = on_custom,
     },

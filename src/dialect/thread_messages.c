@@ -7,9 +7,8 @@
  *
  * A block is told apart by its index and its type, as clients do: the text and the reasoning
  * are at index 0, tool calls behind them.  A piece of a tool call's arguments is sent as a
- * piece
- * (`content`), which clients append; the whole arguments with each piece would grow with the
- * square of their length. */
+ * piece (`content`), which clients append; the whole arguments with each piece would grow with
+ * the square of their length. */
 #include "base/json.h"
 #include "dialect/render.h"
 #include "dialect/thread_render.h"
@@ -19,7 +18,7 @@ enum { MAX_DEPTH = 64 };
 /* Starts `"data":{"event":NAME`. */
 static struct buf *begin(const struct record *rec, struct str event, struct frames *out)
 {
-    struct buf *b = thread_begin(rec, STR("messages"), record_info(rec)->ns, out);
+    struct buf *b = thread_begin(rec, STR("messages"), record_graph_ns(record_info(rec)), out);
 
     if (b == NULL)
         return NULL;
@@ -243,25 +242,107 @@ void thread_on_llm_end(const struct record *rec, struct frames *out)
     put_message_finish(rec, out);
 }
 
-/* --- whole messages ------------------------------------------------------------------------
- */
+/* --- whole messages ----------------------------------------------------------------------- */
+
+static void put_whole_text(const struct record *rec,
+                           struct str text,
+                           bool is_reasoning,
+                           struct frames *out)
+{
+    if (str_empty(text))
+        return;
+    put_text_start(rec, is_reasoning, out);
+    put_text_delta(rec, text, is_reasoning, out);
+    put_text_finish(rec, text, is_reasoning, out);
+}
+
+/* A block that is neither text nor a call, such as an image. */
+static void put_other_block(const struct record *rec,
+                            const yyjson_val *block,
+                            int64_t index,
+                            struct frames *out)
+{
+    static const char *const events[] = { "content-block-start", "content-block-finish" };
+
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        struct buf *b = begin(rec, str_of(events[i]), out);
+
+        if (b == NULL)
+            return;
+        json_add_int(b, "index", index);
+        json_key(b, "content");
+        json_put_value(b, block);
+        end(rec, out);
+    }
+}
+
+/* The texts of all blocks of a type, one after another: they share an index. */
+static void put_joined(const struct record *rec,
+                       const yyjson_val *blocks,
+                       bool is_reasoning,
+                       struct frames *out)
+{
+    struct buf text LOCAL_BUF(SIZE_MAX / 4);
+
+    json_each(block, blocks) {
+        struct str type = json_text(json_at(block, "type"));
+
+        if (!is_reasoning && str_is(type, "text"))
+            buf_str(&text, json_text(json_at(block, "text")));
+        else if (!is_reasoning && !str_absent(json_text(block)))
+            buf_str(&text, json_text(block));
+        else if (is_reasoning && str_is(type, "reasoning"))
+            buf_str(&text, json_text(json_at(block, "reasoning")));
+        else if (is_reasoning && str_is(type, "thinking"))
+            buf_str(&text, json_text(json_at(block, "thinking")));
+    }
+    if (text.error == 0)
+        put_whole_text(rec, buf_text(&text), is_reasoning, out);
+}
+
+/* Calls are in `tool_calls`, whatever their provider calls their blocks. */
+static bool is_other(const yyjson_val *block)
+{
+    static const char *const known[] = { "text",          "reasoning",       "thinking",
+                                         "tool_call",     "tool_use",        "tool_call_chunk",
+                                         "function_call", "input_json_delta" };
+    struct str type = json_text(json_at(block, "type"));
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_eq(type, str_of(known[i])))
+            return false;
+    return !str_absent(type);
+}
 
 static void put_whole(const struct record *rec, const yyjson_val *message, struct frames *out)
 {
-    struct str text = json_text(json_at(message, "content"));
+    const yyjson_val *content = json_at(message, "content");
     int64_t i = 0;
 
     put_start(rec, out);
-    if (!str_empty(text)) {
-        put_text_start(rec, false, out);
-        put_text_delta(rec, text, false, out);
-        put_text_finish(rec, text, false, out);
-    }
+    put_whole_text(rec, json_text(content), false, out);
+    put_joined(rec, content, true, out);
+    put_joined(rec, content, false, out);
     json_each(call, json_at(message, "tool_calls")) {
         put_call_finish(rec, call, index_of(call, i), out);
         i++;
     }
+    json_each(block, content)
+        if (is_other(block))
+            put_other_block(rec, block, ++i, out);
     put_message_finish(rec, out);
+}
+
+/* Python's LangGraph tells messages of models here; what else a node returns is in the state.
+ */
+static bool is_of_model(const struct record *rec)
+{
+    struct str meta = render_some(record_info(rec)->meta);
+
+    for (size_t at = 0; at < meta.n; at++)
+        if (str_starts(str_skip(meta, at), STR(JSON_KEY("ls_model_type"))))
+            return true;
+    return false;
 }
 
 /* Only answers: the others are part of the state, and clients do not expect them here. */
@@ -270,7 +351,10 @@ void thread_on_message(const struct record *rec, struct frames *out)
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
     struct json message;
 
-    if (str_empty(rec->data) || json_read(&reader, rec->data, &message, NULL) != 0)
+    if (rec->header == NULL)
+        thread_put_opened(rec, out);
+    if (str_empty(rec->data) || json_read(&reader, rec->data, &message, NULL) != 0 ||
+        (record_info(rec)->outer && !is_of_model(rec)))
         return;
     if (str_is(json_text(json_at(message.root, "type")), "ai"))
         put_whole(rec, message.root, out);

@@ -20,8 +20,7 @@ int event_part_of_chunk(const yyjson_val *chunk, struct buf *scratch, struct eve
     const yyjson_val *ns = n == 3 ? yyjson_arr_get(list, 0) : NULL;
 
     if (!yyjson_is_arr(list) || n < 2 || n > 3 ||
-        !part_mode_find(json_text(yyjson_arr_get(list, n - 2)), &ret->mode) ||
-        ret->mode == PART_MODE_MAX)
+        !part_mode_find(json_text(yyjson_arr_get(list, n - 2)), &ret->mode))
         return ERR_TYPE;
     buf_clear(scratch);
     join_ns(ns, scratch);

@@ -33,7 +33,7 @@ static const char *const type_names[RUN_TYPE_MAX] = {
 static const char *const mode_names[PART_MODE_MAX] = {
     [PART_VALUES] = "values", [PART_UPDATES] = "updates", [PART_MESSAGES] = "messages",
     [PART_CUSTOM] = "custom", [PART_TASKS] = "tasks",     [PART_CHECKPOINTS] = "checkpoints",
-    [PART_DEBUG] = "debug",
+    [PART_DEBUG] = "debug",   [PART_TOOLS] = "tools",
 };
 
 bool event_source_find(struct str name, enum event_source *ret)

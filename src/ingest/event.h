@@ -63,6 +63,7 @@ enum part_mode {
     PART_TASKS,
     PART_CHECKPOINTS,
     PART_DEBUG,
+    PART_TOOLS,
     PART_MODE_MAX
 };
 
@@ -113,8 +114,9 @@ struct event {
     bool interrupted;           /* a callback error that is GraphInterrupt */
     bool pause;
     bool lossy;
-    bool top;         /* run starts: certainly a top-level execution (native agents) */
-    bool derived;     /* run starts: derived by the fold, the worker did not announce the run */
+    bool top;     /* run starts: certainly a top-level execution (native agents) */
+    bool derived; /* run starts: derived by the fold, the worker did not announce the run */
+    bool outer;   /* models, tools: counted to the graph around the node (record_graph_ns) */
     bool run_is_name; /* `run` is a name, which every visit and every call repeats */
     bool owes;        /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
 };

@@ -89,7 +89,7 @@ static int read_run(const struct source_line *in, struct event *ev)
         return err;
     if (meta != NULL)
         read_meta(meta, in->top.metadata_key, ev);
-    ev->parents_known = parents != NULL;
+    ev->parents_known = ev->outer = parents != NULL; /* Python: LangGraph.js has none */
     if (parents != NULL && unsafe_yyjson_get_len((yyjson_val *)parents) > 0) {
         ev->parents = parents;
         ev->parent = json_text(yyjson_arr_get_last((yyjson_val *)parents));

@@ -554,6 +554,10 @@ static int emit_job_end(struct fold *f, struct str status, const struct job_endi
     rec.details = fold_limit_json(f, ending->details, &err);
     rec.outcome = ending->outcome;
     rec.output = fold_json(f, ending->output, true, &err);
+    rec.closes = fold_due_scopes(f, &err);
+    rec.open = fold_open_scopes(f, &err);
+    if (str_is(ending->outcome, "interrupted"))
+        rec.asks = fold_open_questions_json(f, &err);
     rec.elapsed = fold_since(f, f->start_ts);
     return err == 0 ? fold_emit(f, &rec, NULL) : err;
 }

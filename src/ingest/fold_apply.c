@@ -455,6 +455,7 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     buf_clear(&f->answer);
     f->node_failed = false;
     f->n_calls = 0;
+    f->scopes = NULL;
     f->last_found = NULL;
     f->epoch++;
     return 0;
@@ -497,5 +498,6 @@ int fold_apply(struct fold *f, const struct record *rec, struct run *run)
     f->seq = rec->seq;
     f->stats.records[rec->kind]++;
     f->stats.lossy += rec->lossy;
-    return apply_kind[rec->kind] != NULL ? apply_kind[rec->kind](f, rec, run) : 0;
+    int err = apply_kind[rec->kind] != NULL ? apply_kind[rec->kind](f, rec, run) : 0;
+    return err == 0 ? fold_apply_scopes(f, rec) : err;
 }

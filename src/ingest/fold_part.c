@@ -12,7 +12,7 @@ static const enum record_kind state_kind[PART_MODE_MAX] = {
     [PART_VALUES] = REC_STATE_VALUES, [PART_UPDATES] = REC_STATE_UPDATES,
     [PART_TASKS] = REC_STATE_TASKS,   [PART_CHECKPOINTS] = REC_STATE_CHECKPOINTS,
     [PART_DEBUG] = REC_STATE_DEBUG,   [PART_CUSTOM] = REC_CUSTOM,
-    [PART_MESSAGES] = REC_MESSAGE,
+    [PART_MESSAGES] = REC_MESSAGE,    [PART_TOOLS] = REC_STATE_TOOLS,
 };
 
 /* --- questions --------------------------------------------------------------- */
@@ -49,23 +49,38 @@ static bool asked_before(const struct fold *f, struct str value)
     return false;
 }
 
-/* All questions that are open with this one, for clients that show the newest list only. */
-static struct str all_open(struct fold *f, const struct record *rec, int *err)
+static void put_question(struct buf *b, struct str id, struct str value)
+{
+    json_begin(json_next(b));
+    json_add_raw(b, "value", value);
+    json_add_str(b, "id", id);
+    json_end(b);
+}
+
+/* The open questions, and @more, which is none of them yet. */
+static struct str list_questions(struct fold *f, const struct record *more, int *err)
 {
     if (f->n_questions == 0)
         return STR_NONE;
     buf_clear(&f->tmp);
     json_begin_array(&f->tmp);
-    for (size_t i = 0; i <= f->n_questions; i++) {
-        bool mine = i == f->n_questions;
-
-        json_begin(json_next(&f->tmp));
-        json_add_raw(&f->tmp, "value", mine ? rec->data : f->question[i].value);
-        json_add_str(&f->tmp, "id", mine ? rec->id : f->question[i].id);
-        json_end(&f->tmp);
-    }
+    for (size_t i = 0; i < f->n_questions; i++)
+        put_question(&f->tmp, f->question[i].id, f->question[i].value);
+    if (more != NULL)
+        put_question(&f->tmp, more->id, more->data);
     json_end_array(&f->tmp);
     return fold_tmp(f, err);
+}
+
+struct str fold_open_questions_json(struct fold *f, int *err)
+{
+    return list_questions(f, NULL, err);
+}
+
+/* All questions that are open with this one, for clients that show the newest list only. */
+static struct str all_open(struct fold *f, const struct record *rec, int *err)
+{
+    return list_questions(f, rec, err);
 }
 
 /* What was asked: a value, or the repr of one that its sender could not encode. */
@@ -461,7 +476,10 @@ static int whole_message(struct fold *f,
     rec.data = fold_tmp(f, &err);
     if (run == NULL && ev != NULL) {
         rec.info.ns = ev->ns;
+        rec.info.outer = ev->outer;
         rec.info.meta = fold_json(f, ev->meta, false, &err);
+        if (m->cls == MESSAGE_AI)
+            rec.opens = fold_scopes_to_open(f, record_graph_ns(&rec.info));
     }
     if (err != 0 || fold_was_sent(f, id, m->text, rec.data))
         return err;
@@ -604,6 +622,42 @@ static int message_part(struct fold *f, const struct json *line, const struct ev
 
 /* --- a part ------------------------------------------------------------------ */
 
+/* Has the step of the outermost graph ended well with @task? */
+static bool is_last_of_step(const struct fold *f, struct str ns, const yyjson_val *task)
+{
+    for (const struct run *r = f->open.next; r != &f->open; r = r->next)
+        if (r->top)
+            return false;
+    return ns.n == 0 && json_is_null(json_at(task, "error")) &&
+           yyjson_arr_size(json_at(task, "interrupts")) == 0;
+}
+
+/* What a task or tool says about namespaces. */
+static void fill_scopes(struct fold *f,
+                        const struct event *ev,
+                        const yyjson_val *data,
+                        struct record *rec,
+                        int *err)
+{
+    bool ends = json_at(data, "result") != NULL || !json_is_null(json_at(data, "error"));
+
+    if (ev->mode == PART_TASKS && ends) {
+        rec->closes = fold_scope_of_task(f, ev->ns, data, err);
+        rec->owes = !str_absent(rec->closes) && is_last_of_step(f, ev->ns, data);
+        return;
+    }
+    rec->opens = fold_scopes_to_open(f, ev->ns);
+    if (ev->mode == PART_TOOLS) {
+        rec->mirror = f->events_seen;
+        return;
+    }
+    rec->call = fold_call_of_task(data);
+    if (ev->ns.n == 0)
+        rec->closes = fold_due_scopes(f, err);
+    if (rec->opens != RECORD_NO_NUMBER)
+        rec->cause = fold_cause_of_scope(f, ev->ns);
+}
+
 static int store_part(struct fold *f, const struct event *ev, const yyjson_val *data)
 {
     struct record rec;
@@ -618,6 +672,8 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     if (ev->mode == PART_VALUES && json_at(data, "__interrupt__") != NULL)
         rec.data = fold_json(f, data, true, &err); /* clients show the last state that they got
                                                     */
+    if (err == 0 && (ev->mode == PART_TASKS || ev->mode == PART_TOOLS))
+        fill_scopes(f, ev, data, &rec, &err);
     if (err != 0)
         return err;
     return fold_emit(f, &rec, NULL);

@@ -305,6 +305,8 @@ int fold_describe_run(struct fold *f,
 
     info->run =
         ev->run.p != NULL ? ev->run : fold_derive_id(f, ev->run_is_name ? f->seq : 0, &err);
+    info->outer =
+        ev->outer && (ev->type == RUN_CHAT || ev->type == RUN_LLM || ev->type == RUN_TOOL);
     info->derived = ev->derived || (ev->run.p == NULL && !ev->run_is_name);
     info->root = !node && a.parent == NULL && exec == NULL && ev->node.p == NULL &&
                  may_be_root(ev) && fold_open_root(f) == NULL;

@@ -70,6 +70,7 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
         rec->count = ev->count != RECORD_NO_NUMBER ? ev->count : count_messages(ev->input);
         rec->model_version = ev->model_version;
         rec->prompt_id = ev->prompt_id;
+        rec->opens = fold_scopes_to_open(f, record_graph_ns(&rec->info));
         break;
     case RUN_TOOL:
         rec->kind = REC_TOOL_START;

@@ -27,7 +27,9 @@ enum seen_space {
     SEEN_DERIVED, /* for derived ids, which depend on this constant; never stored */
     SEEN_REPORT,  /* for telling reports apart; never stored */
     SEEN_TEXT,    /* for telling messages apart; never stored */
-    SEEN_UPDATES  /* node -> how many of its ended executions have no update yet */
+    SEEN_UPDATES, /* node -> how many of its ended executions have no update yet */
+    SEEN_SCOPE,   /* namespace -> struct scope */
+    SEEN_TASK     /* id of a task -> the tool call that it is for */
 };
 
 struct run {
@@ -53,6 +55,14 @@ struct run {
     enum run_type type;
     bool node_run, top, card, panel, counted, derived, repeat, finish;
     bool keeps_text; /* a model whose end event may come without its text */
+};
+
+/* A namespace in which something has happened. */
+struct scope {
+    struct scope *next;
+    struct str ns;
+    bool is_open;
+    bool is_due; /* it has ended, but readers were not told yet */
 };
 
 /* What was sent last under a message id. */
@@ -117,6 +127,7 @@ struct fold {
     struct str owed; /* the node whose graph.node_complete is still owed, in keep */
     struct announced_call call[MAX_PENDING_CALLS];
     size_t n_calls;
+    struct scope *scopes; /* of this attempt, newest first; in keep */
     struct fold_stats stats;
 };
 
@@ -179,6 +190,22 @@ struct key fold_section_key(const struct fold *f,
                             enum seen_space space,
                             const struct run *exec,
                             struct str section);
+
+/* --- namespaces (fold_scope.c) --------------------------------------------------- */
+
+/* How many segments at the end of @ns are not open; RECORD_NO_NUMBER: all are. */
+int64_t fold_scopes_to_open(const struct fold *f, struct str ns);
+/* A JSON list with the namespace of @task in the graph @ns, if it is open; else absent. */
+struct str fold_scope_of_task(struct fold *f, struct str ns, const yyjson_val *task, int *err);
+/* JSON lists of those that are open, and of those whose end is to be told; inner ones before
+ * those around them; absent when there are none. */
+struct str fold_open_scopes(struct fold *f, int *err);
+struct str fold_due_scopes(struct fold *f, int *err);
+/* The tool call that @task is for; absent when it is for none. */
+struct str fold_call_of_task(const yyjson_val *task);
+/* The tool call that has started the graph in @ns; absent when none has. */
+struct str fold_cause_of_scope(const struct fold *f, struct str ns);
+MUST_CHECK int fold_apply_scopes(struct fold *f, const struct record *rec);
 
 /* --- helpers of the deciding files (fold_text.c) ----------------------------- */
 
@@ -268,6 +295,8 @@ MUST_CHECK int fold_question(struct fold *f,
                              bool pause);
 /* The same, when only the value's repr arrived. */
 MUST_CHECK int fold_question_repr(struct fold *f, struct str id, struct str repr);
+/* A JSON list of the open questions; absent when none is. */
+struct str fold_open_questions_json(struct fold *f, int *err);
 MUST_CHECK int fold_resumed(struct fold *f);
 
 MUST_CHECK int fold_tool_artifacts(struct fold *f, struct run *run, const yyjson_val *input);

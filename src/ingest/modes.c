@@ -10,6 +10,7 @@
  * The payload of a messages part is a message and its metadata; the metadata's namespace
  * is the better one (Python strips a segment from the part's own). */
 #include "ingest/sources.h"
+#include "record/record.h"
 
 bool part_mode_find(struct str s, enum part_mode *ret)
 {
@@ -21,7 +22,7 @@ bool part_mode_find(struct str s, enum part_mode *ret)
             return true;
     }
     *ret = PART_MODE_MAX;
-    return str_is(s, "tools");
+    return false;
 }
 
 static bool is_list_of(const yyjson_val *v, size_t n)
@@ -81,6 +82,7 @@ static int read_messages(const struct source_line *in, struct event *ev)
     ev->has_message = true;
     ev->lossy = ev->message.lossy;
     read_meta(meta, NULL, ev);
+    ev->outer = !str_absent(ns) && ns.n < ev->ns.n && str_eq(ns, record_outer_ns(ev->ns));
     if (str_absent(ev->ns))
         ev->ns = ns;
     tags = json_at(meta, "tags");
@@ -98,10 +100,6 @@ static int read_part(const struct source_line *in,
 
     if (!part_mode_find(mode, &ev->mode))
         return error_set(in->err, ERR_TYPE, "unknown stream mode \"%s\"", quoted(mode, word));
-    if (ev->mode == PART_MODE_MAX) { /* tools: the messages say the same */
-        ev->mode = PART_VALUES;
-        return 0;
-    }
     if (payload == NULL)
         return error_set(in->err, ERR_TYPE, "a stream part without its payload");
     ev->kind = EVENT_PART;

@@ -44,8 +44,7 @@ int native_read(const struct source_line *in, struct event *ev);
 /* SSE event `error`: the server reports that the run has failed. */
 void modes_read_error(const struct source_line *in, struct event *ev);
 
-/* Is @s the name of a stream mode?  `tools` is one too, without a part_mode of its own:
- * *ret is PART_MODE_MAX then. */
+/* Is @s the name of a stream mode? */
 bool part_mode_find(struct str s, enum part_mode *ret);
 
 /* Is it what astream_events(version="v3") yields?  All of that is refused. */

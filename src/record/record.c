@@ -15,15 +15,15 @@
 /* The constant part (struct run_info). */
 #define INFO_TEXTS(X)   X(run) X(parent) X(exec) X(node) X(ns) X(name) X(type) X(section) X(model) X(path)
 #define INFO_NUMBERS(X) X(step) X(depth)
-#define INFO_FLAGS(X)   X(root) X(top) X(card) X(panel) X(counted) X(derived)
+#define INFO_FLAGS(X)   X(root) X(top) X(card) X(panel) X(counted) X(derived) X(outer)
 #define INFO_JSONS(X)   X(tags) X(meta) X(parents)
 /* The record's own. */
-#define OWN_NUMBERS(X)  X(attempt) X(elapsed) X(index) X(count) X(chains) X(llms) X(tools) X(half)
+#define OWN_NUMBERS(X)  X(attempt) X(elapsed) X(index) X(count) X(chains) X(llms) X(tools) X(half) X(opens)
 #define OWN_FLAGS(X)    X(first) X(last) X(lossy) X(tool) X(mirror) X(owes)
 #define OWN_TEXTS(X)    X(job) X(agent) X(id) X(title) X(status) X(outcome) X(phase) X(error) X(error_type) \
-                        X(message) X(text) X(reasoning) X(call) X(preview) X(note) X(model_version) X(prompt_id)
+                        X(message) X(text) X(reasoning) X(call) X(cause) X(preview) X(note) X(model_version) X(prompt_id)
 #define OWN_JSONS(X)    X(percent) X(content) X(calls) X(usage) X(response) X(extra) X(input) X(output) \
-                        X(data) X(question) X(context) X(resolves) X(open) X(seen) X(details)
+                        X(data) X(question) X(context) X(resolves) X(open) X(seen) X(details) X(closes) X(asks)
 /* clang-format on */
 
 struct field {
@@ -101,6 +101,7 @@ static const struct str kind_names[REC_KIND_MAX] = {
     [REC_STATE_TASKS] = STR("state.tasks"),
     [REC_STATE_CHECKPOINTS] = STR("state.checkpoints"),
     [REC_STATE_DEBUG] = STR("state.debug"),
+    [REC_STATE_TOOLS] = STR("state.tools"),
     [REC_MESSAGE] = STR("message"),
     [REC_SECTION_END] = STR("section.end"),
     [REC_ARTIFACT] = STR("artifact"),
@@ -132,8 +133,23 @@ void record_init(struct record *rec, enum record_kind kind)
         .llms = RECORD_NO_NUMBER,
         .tools = RECORD_NO_NUMBER,
         .half = RECORD_NO_NUMBER,
+        .opens = RECORD_NO_NUMBER,
         .info = no_info,
     };
+}
+
+struct str record_outer_ns(struct str ns)
+{
+    size_t n = ns.n;
+
+    while (n > 0 && ns.p[n - 1] != '|')
+        n--;
+    return str_head(ns, n > 0 ? n - 1 : 0);
+}
+
+struct str record_graph_ns(const struct run_info *info)
+{
+    return info->outer ? record_outer_ns(info->ns) : info->ns;
 }
 
 /* --- writing ----------------------------------------------------------------- */

@@ -70,7 +70,9 @@ enum record_kind {
     REC_STATE_UPDATES,
     REC_STATE_TASKS,
     REC_STATE_CHECKPOINTS,
-    REC_STATE_DEBUG, /* all: data */
+    REC_STATE_DEBUG,
+    REC_STATE_TOOLS, /* all: data; a task's start: call, opens, cause; its end: closes, owes;
+                        tools that events have told too: mirror */
     /* The rest. */
     REC_MESSAGE, /* a whole message that was not streamed: message = its id, data = its JSON */
     REC_SECTION_END, /* text = the section */
@@ -104,6 +106,7 @@ struct run_info {
     bool panel;         /* the execution writes to the output panel (output.*) */
     bool counted;       /* the execution's end is a graph.node_complete */
     bool derived;       /* made up by the fold from stream parts: no such run was announced */
+    bool outer; /* its sender counts it to the graph around its node (record_graph_ns) */
 };
 
 struct record {
@@ -132,6 +135,7 @@ struct record {
     struct str reasoning;     /* the new reasoning text */
     struct str preview;       /* cut input or result, for a card */
     struct str call;          /* tool call id */
+    struct str cause;         /* id of the tool call that opened the namespace */
     struct str model_version; /* of a model start, where the worker says it */
     struct str prompt_id;     /* likewise */
     struct str percent;       /* JSON number, as sent */
@@ -149,9 +153,12 @@ struct record {
     struct str context;  /* JSON */
     struct str resolves; /* JSON list */
     struct str open;     /* JSON list: all questions that are open, when there are several; of a
-                          * pause     empty, when it was said in place of the state */
+                          * pause: empty, when it was said in place of the state; of job.end:
+                          * namespaces that were not closed */
     struct str seen;     /* JSON list: message ids that were there before */
     struct str details;  /* JSON: what else is known of an error */
+    struct str closes;   /* JSON list: namespaces that end with this record */
+    struct str asks;     /* JSON list: of job.end, the questions at which it ends */
 
     int64_t attempt;
     int64_t elapsed; /* milliseconds since the run's start */
@@ -160,7 +167,8 @@ struct record {
     int64_t chains;  /* nested runs of an execution, by type */
     int64_t llms;
     int64_t tools;
-    int64_t half; /* a surrogate half that waits for the other one */
+    int64_t half;  /* a surrogate half that waits for the other one */
+    int64_t opens; /* this many segments at the end of its namespace begin with this record */
 
     bool first;  /* the run's first delta */
     bool last;   /* llm.end: an end delta is due */
@@ -168,7 +176,8 @@ struct record {
     bool tool;   /* custom: dispatched inside a tool run */
     bool mirror; /* a delta that repeats another one, for the output panel only; of a root's
                   * end, its output has been sent as a state */
-    bool owes;   /* node.end: its graph.node_complete is a record of its own, node.complete */
+    bool owes;   /* node.end: its graph.node_complete is a record of its own, node.complete;
+                  * state.tasks: what it closes is told by a later record */
 };
 
 /* All absent. */
@@ -181,6 +190,12 @@ static inline const struct run_info *record_info(const struct record *rec)
 {
     return rec->header != NULL ? &rec->header->info : &rec->info;
 }
+
+/* The namespace of the graph that a message or tool belongs to for readers: LangGraph.js counts
+ * them to the node itself, Python's LangGraph to the graph around it. */
+struct str record_graph_ns(const struct run_info *info);
+/* All segments of a namespace but the last. */
+struct str record_outer_ns(struct str ns);
 
 /* Appends the stored form (without a line end). */
 void record_encode(const struct record *rec, struct buf *out);

@@ -341,7 +341,7 @@ static const struct {
     { &dialect_aiq, { .modes = MODE_DEFAULT, .aiq_compat = true } },
     { &dialect_nodes, { .modes = MODE_EVENTS } },
     { &dialect_messages, { .modes = MODE_EVENTS | MODE_DEBUG } },
-    { &dialect_messages, { .modes = 0xFF | MODE_PARTIALS, .subgraphs = true } },
+    { &dialect_messages, { .modes = MODE_ALL | MODE_PARTIALS, .subgraphs = true } },
 };
 
 static const char *variant_is_json(struct test *t,

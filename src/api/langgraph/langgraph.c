@@ -229,7 +229,7 @@ static void add_mode(void *arg, struct str name)
     uint32_t mode = str_is(name, "messages") ? (uint32_t)MODE_PARTIALS : mode_find(name);
 
     m->all |= mode;
-    if (mode == 0 && !str_is(name, "tools")) /* tools: accepted, but not implemented */
+    if (mode == 0)
         m->bad = str_absent(name) ? STR("") : name;
 }
 
@@ -240,7 +240,7 @@ static bool are_good(struct http_request *req, const struct modes *m)
     return http_respond_error(
         req, 422,
         "there is no stream mode '%.*s': modes are values, updates, messages, "
-        "messages-tuple, custom, events, tasks, checkpoints and debug",
+        "messages-tuple, custom, events, tasks, checkpoints, debug and tools",
         STR_ARG(str_head(m->bad, 40)));
 }
 

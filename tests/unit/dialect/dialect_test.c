@@ -77,12 +77,12 @@ static void dialects_say_what_a_connection_gets(void **state)
 static void the_outer_namespace_is_all_but_the_last_segment(void **state)
 {
     (void)state;
-    assert_true(str_is(render_outer_ns(STR("a:1|b:2|c:3")), "a:1|b:2"));
-    assert_true(str_is(render_outer_ns(STR("a:1|b:2")), "a:1"));
-    assert_true(str_empty(render_outer_ns(STR("a:1"))));
-    assert_true(str_empty(render_outer_ns(STR("|a"))));
-    assert_true(str_empty(render_outer_ns(STR(""))));
-    assert_true(str_empty(render_outer_ns(STR_NONE)));
+    assert_true(str_is(record_outer_ns(STR("a:1|b:2|c:3")), "a:1|b:2"));
+    assert_true(str_is(record_outer_ns(STR("a:1|b:2")), "a:1"));
+    assert_true(str_empty(record_outer_ns(STR("a:1"))));
+    assert_true(str_empty(record_outer_ns(STR("|a"))));
+    assert_true(str_empty(record_outer_ns(STR(""))));
+    assert_true(str_empty(record_outer_ns(STR_NONE)));
 }
 
 /* --- what holds for all --------------------------------------------------------- */

@@ -643,8 +643,9 @@ static void the_servers_own_words_are_understood(void **state)
     assert_int_equal(read_named(state, "metadata", "{\"run_id\":\"r\"}")->kind, EVENT_NOTHING);
     assert_int_equal(read_named(state, "end", "null")->kind, EVENT_NOTHING);
     assert_int_equal(read_named(state, "messages/metadata", "{}")->kind, EVENT_NOTHING);
-    assert_int_equal(read_named(state, "tools", "{\"event\":\"on_tool_start\"}")->kind,
-                     EVENT_NOTHING);
+    ev = read_named(state, "tools", "{\"event\":\"on_tool_start\"}");
+    assert_int_equal(ev->kind, EVENT_PART);
+    assert_int_equal(ev->mode, PART_TOOLS);
     refuses_named(state, "messages/partial", "[]", ERR_REFUSED, "messages-tuple");
     assert_int_equal(read_named(state, "data",
                                 "{\"event\":\"on_chain_start\",\"name\":\"a\",\"run_id\":"

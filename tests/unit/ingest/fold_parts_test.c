@@ -355,9 +355,67 @@ static void a_model_that_was_cut_off_has_none(void **state)
     done(&s);
 }
 
+/* A subgraph, inside of it a named agent that a tool call has started. */
+static void namespaces_begin_and_end(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "[[],'tasks',{'id':'1','name':'sub','input':{}}]");
+    say(&s, "[['sub:1'],'values',{'x':1}]");
+    say(&s,
+        "[['sub:1'],'tasks',{'id':'2','name':'tools','input':[{'id':'call_1','name':'task','args':{}}]}]");
+    say(&s, "[['sub:1','tools:2'],'tasks',{'id':'3','name':'model','input':{}}]");
+    say(&s, "[['sub:1'],'tasks',{'id':'2','name':'tools','result':{}}]");
+    say(&s, "[[],'tasks',{'id':'1','name':'sub','result':{}}]");
+    say(&s, "[[],'tasks',{'id':'4','name':'next','input':{}}]");
+    expect(&s, "state.tasks", "ns opens call cause closes owes",
+           "state.tasks  - - - - -\n"
+           "state.tasks sub:1 1 call_1 - - -\n"
+           "state.tasks sub:1|tools:2 1 - call_1 - -\n"
+           "state.tasks sub:1 - - - [\"sub:1|tools:2\"] -\n"
+           "state.tasks  - - - [\"sub:1\"] true\n"
+           "state.tasks  - - - [\"sub:1\"] -\n");
+    done(&s);
+}
+
+static void what_is_open_ends_with_the_job(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "[[],'tasks',{'id':'1','name':'sub','input':{}}]");
+    say(&s, "[['sub:1','in:2'],'tasks',{'id':'3','name':'n','input':{}}]");
+    end_of_stream(&s);
+    expect(&s, "job.end", "open", "job.end [\"sub:1\",\"sub:1|in:2\"]\n");
+    done(&s);
+}
+
+/* Python's parts say the namespace of the graph, LangGraph.js's that of the node. */
+static void the_namespace_of_a_message_depends_on_the_language(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "[[],'messages',[{'type':'AIMessageChunk','id':'m1','content':'a'},"
+            "{'langgraph_node':'writer','langgraph_checkpoint_ns':'writer:1'}]]");
+    say(&s, "[['critic:2'],'messages',[{'type':'AIMessageChunk','id':'m2','content':'b'},"
+            "{'langgraph_node':'critic','langgraph_checkpoint_ns':'critic:2'}]]");
+    expect(&s, "llm.start", "ns outer opens",
+           "llm.start writer:1 true -\n"
+           "llm.start critic:2 - 1\n");
+    done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(namespaces_begin_and_end),
+        cmocka_unit_test(what_is_open_ends_with_the_job),
+        cmocka_unit_test(the_namespace_of_a_message_depends_on_the_language),
         cmocka_unit_test(updates_alone_make_executions),
         cmocka_unit_test(the_first_token_of_a_namespace_starts_its_execution),
         cmocka_unit_test(a_node_is_complete_once_with_its_step),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("spoolwire")
 
-MODES = ["values", "updates", "messages", "custom", "tasks", "checkpoints"]
+MODES = ["values", "updates", "messages", "custom", "tasks", "checkpoints", "tools"]
 Parts = AsyncGenerator[tuple[Sequence[str], str, Any], None]  # namespace, mode, payload
 SAID_BY_OTHERS = {"messages-tuple", "events"}  # modes of clients that graph.astream() does not have
 ADDED_BY_SERVER = {"thread_id", "run_id", "graph_id", "assistant_id", "user_id", "user-agent"}

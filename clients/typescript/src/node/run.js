@@ -16,7 +16,7 @@ import { isGraph } from './graph.js';
 import { encode } from './plain.js';
 import { shown, stateOf, statesOf } from './state.js';
 
-const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints'];
+const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints', 'tools'];
 
 /** A pause comes in mode `updates`, and then in mode `values`, which says it for both.
  * @param {string} mode @param {any} payload */
