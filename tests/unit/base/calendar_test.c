@@ -85,12 +85,47 @@ static void other_texts_are_no_times(void **state)
     assert_int_equal(ms, 7);
 }
 
+static void times_of_other_programs_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t want; /* -1: none */
+    } cases[] = {
+        { "2026-02-16T10:30:00Z", INT64_C(1771237800000) },
+        { "2026-02-16T10:30:00", INT64_C(1771237800000) },
+        { "2026-02-16 10:30:00.5+00:00", INT64_C(1771237800500) },
+        { "2026-02-16T10:30:00.123456+00:00", INT64_C(1771237800123) },
+        { "2026-02-16T11:30:00+01:00", INT64_C(1771237800000) },
+        { "2026-02-16T05:00:00-0530", INT64_C(1771237800000) },
+        { "2026-02-16T10:30:00z", INT64_C(1771237800000) },
+        { "2026-02-16", -1 },
+        { "2026-02-16T10:30", -1 },
+        { "2026-02-16T10:30:00.", -1 },
+        { "2026-02-16T10:30:00+1:00", -1 },
+        { "2026-02-16T10:30:00+01:0x", -1 },
+        { "2026-02-16T10:30:00 Z", -1 },
+        { "soon", -1 },
+        { "", -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t got = -1;
+
+        if (!calendar_read(str_of(cases[i].text), &got))
+            got = -1;
+        if (got != cases[i].want)
+            fail_msg("%s: %lld", cases[i].text, (long long)got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_utc_with_milliseconds),
         cmocka_unit_test(times_agree_with_the_c_library),
         cmocka_unit_test(other_texts_are_no_times),
+        cmocka_unit_test(times_of_other_programs_are_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
