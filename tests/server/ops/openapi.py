@@ -291,6 +291,7 @@ def tour(s):
     items(s)
     states(s)
     assistants(s)
+    crons(s)
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
@@ -348,6 +349,19 @@ def threads(s):
     equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
     equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
     equal(s.request("DELETE", f"/threads/{t}").status, 204)
+
+
+def crons(s):
+    body = {"assistant_id": "pull", "schedule": "0 0 1 1 *", "timezone": "Europe/Berlin"}
+    thread = s.post("/threads", {}).json["thread_id"]
+    equal(s.post(f"/threads/{thread}/runs/crons", body).status, 200)
+    path = "/runs/crons/" + s.post("/runs/crons", body).json["cron_id"]
+    equal(s.get(path).status, 200)
+    equal(s.request("PATCH", path, {"enabled": False}).status, 200)
+    for find in ("search", "count"):
+        equal(s.post(f"/runs/crons/{find}", {"thread_id": thread}).status, 200, find)
+    equal(s.request("DELETE", path).status, 204)
+    equal(s.get(path).status, 404)
 
 
 def assistants(s):
