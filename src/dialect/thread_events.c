@@ -128,7 +128,7 @@ static struct str end_of(const struct record *rec)
 
 static void put_question(const struct record *rec, const yyjson_val *q, struct frames *out)
 {
-    struct buf *b = thread_begin(rec, STR("input.requested"), STR_NONE, out);
+    struct buf *b = thread_begin(rec, STR("input.requested"), json_text(json_at(q, "ns")), out);
 
     if (b == NULL)
         return;

@@ -255,7 +255,8 @@ static int apply_question(struct fold *f, const struct record *rec, struct run *
     if (f->n_questions == MAX_QUESTIONS)
         return 0; /* too many to remember; the record is stored all the same */
     struct open_question *q = &f->question[f->n_questions];
-    if (!arena_copy(&f->keep, rec->id, &q->id) || !arena_copy(&f->keep, rec->data, &q->value))
+    if (!arena_copy(&f->keep, rec->id, &q->id) || !arena_copy(&f->keep, rec->data, &q->value) ||
+        !arena_copy(&f->keep, record_info(rec)->ns, &q->ns))
         return ERR_NOMEM;
     q->seq = rec->seq;
     f->n_questions++;

@@ -49,38 +49,40 @@ static bool asked_before(const struct fold *f, struct str value)
     return false;
 }
 
-static void put_question(struct buf *b, struct str id, struct str value)
+static void put_question(struct buf *b, struct str id, struct str value, struct str ns)
 {
     json_begin(json_next(b));
     json_add_raw(b, "value", value);
     json_add_str(b, "id", id);
+    if (!str_empty(ns))
+        json_add_str(b, "ns", ns);
     json_end(b);
 }
 
-/* The open questions, and @more, which is none of them yet. */
-static struct str list_questions(struct fold *f, const struct record *more, int *err)
+struct str fold_open_questions_json(struct fold *f, int *err)
 {
     if (f->n_questions == 0)
         return STR_NONE;
     buf_clear(&f->tmp);
     json_begin_array(&f->tmp);
     for (size_t i = 0; i < f->n_questions; i++)
-        put_question(&f->tmp, f->question[i].id, f->question[i].value);
-    if (more != NULL)
-        put_question(&f->tmp, more->id, more->data);
+        put_question(&f->tmp, f->question[i].id, f->question[i].value, f->question[i].ns);
     json_end_array(&f->tmp);
     return fold_tmp(f, err);
-}
-
-struct str fold_open_questions_json(struct fold *f, int *err)
-{
-    return list_questions(f, NULL, err);
 }
 
 /* All questions that are open with this one, for clients that show the newest list only. */
 static struct str all_open(struct fold *f, const struct record *rec, int *err)
 {
-    return list_questions(f, rec, err);
+    if (f->n_questions == 0)
+        return STR_NONE;
+    buf_clear(&f->tmp);
+    json_begin_array(&f->tmp);
+    for (size_t i = 0; i < f->n_questions; i++)
+        put_question(&f->tmp, f->question[i].id, f->question[i].value, STR_NONE);
+    put_question(&f->tmp, rec->id, rec->data, STR_NONE);
+    json_end_array(&f->tmp);
+    return fold_tmp(f, err);
 }
 
 /* What was asked: a value, or the repr of one that its sender could not encode. */
@@ -88,6 +90,7 @@ struct asked_question {
     const yyjson_val *value; /* or NULL */
     struct str repr;         /* of the value; absent when there is none */
     struct str text;         /* all that was sent instead of the value; absent likewise */
+    struct str ns;           /* of the graph that asks */
     bool in_values;          /* a pause that the graph said in place of its state */
 };
 
@@ -174,6 +177,7 @@ static int ask(struct fold *f, struct str id, const struct asked_question *q, bo
     if (pause ? f->paused : id.n > 0 && is_open(f, id))
         return 0;
     record_init(&rec, pause ? REC_JOB_PAUSED : REC_JOB_INTERRUPT);
+    rec.info.ns = q->ns;
     fill_question(f, q, &rec, &err);
     if (err != 0 || (!pause && id.n == 0 && asked_before(f, rec.data)))
         return err;
@@ -199,7 +203,7 @@ int fold_question_repr(struct fold *f, struct str id, struct str repr)
     return ask(f, id, &q, false);
 }
 
-static int one_interrupt(struct fold *f, const yyjson_val *item)
+static int one_interrupt(struct fold *f, const yyjson_val *item, struct str ns)
 {
     struct asked_question q = { .text = json_text(json_at(item, "repr")) };
     yyjson_val *value = json_at(item, "value");
@@ -207,15 +211,18 @@ static int one_interrupt(struct fold *f, const yyjson_val *item)
 
     if (q.text.p == NULL)
         q.text = json_text(item);
-    if (q.text.p == NULL)
-        return fold_question(f, json_text(json_at(item, "id")), value != NULL ? value : item,
-                             false);
+    if (q.text.p == NULL) {
+        q = asked_by(value != NULL ? value : item);
+        q.ns = ns;
+        return ask(f, json_text(json_at(item, "id")), &q, false);
+    }
+    q.ns = ns;
     (void)repr_interrupt(q.text, &id, &q.repr);
     return ask(f, id, &q, false);
 }
 
 /* The value of an `__interrupt__` key: a list, empty for a pause; or one interrupt. */
-static int put_interrupts(struct fold *f, const yyjson_val *list, bool in_values)
+static int put_interrupts(struct fold *f, const yyjson_val *list, struct str ns, bool in_values)
 {
     struct asked_question none = { .value = NULL, .in_values = in_values };
     yyjson_arr_iter it = yyjson_arr_iter_with((yyjson_val *)list);
@@ -223,11 +230,11 @@ static int put_interrupts(struct fold *f, const yyjson_val *list, bool in_values
     int err = 0;
 
     if (!yyjson_is_arr((yyjson_val *)list))
-        return one_interrupt(f, list);
+        return one_interrupt(f, list, ns);
     if (yyjson_arr_size((yyjson_val *)list) == 0)
         return ask(f, STR_NONE, &none, true);
     while (err == 0 && (item = yyjson_arr_iter_next(&it)) != NULL)
-        err = one_interrupt(f, item);
+        err = one_interrupt(f, item, ns);
     return err;
 }
 
@@ -398,7 +405,7 @@ static int by_task(struct fold *f, const yyjson_val *task, int64_t step)
     if (run == NULL || run->header == NULL || !ends)
         return 0;
     if (yyjson_arr_size(json_at(task, "interrupts")) > 0) {
-        err = put_interrupts(f, json_at(task, "interrupts"), false);
+        err = put_interrupts(f, json_at(task, "interrupts"), STR_NONE, false);
         return err == 0 ? fold_close_run(f, run, STR("interrupted"), STR_NONE) : err;
     }
     return end_exec(f, run, result, json_is_null(error) ? STR_NONE : task_error(error));
@@ -716,6 +723,6 @@ int fold_part(struct fold *f,
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)
         err = ends_by_updates(f, data);
     if (err == 0 && interrupts != NULL)
-        err = put_interrupts(f, interrupts, ev->mode == PART_VALUES);
+        err = put_interrupts(f, interrupts, ev->ns, ev->mode == PART_VALUES);
     return err;
 }

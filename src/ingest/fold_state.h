@@ -83,6 +83,7 @@ struct announced_call {
 struct open_question {
     struct str id;
     struct str value; /* JSON */
+    struct str ns;    /* of the graph that asks */
     uint64_t seq;
 };
 

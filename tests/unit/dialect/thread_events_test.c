@@ -57,6 +57,21 @@ static void questions_are_told_when_they_can_be_answered(void **state)
                                                                                ",'data':{'event':'interrupted'}"));
 }
 
+static void a_question_is_told_in_the_namespace_of_its_graph(void **state)
+{
+    struct record rec = make(REC_JOB_END);
+
+    (void)state;
+    rec.status = STR("succeeded");
+    rec.asks = STR("[{\"value\":1,\"id\":\"q1\",\"ns\":\"sub:1|inner:2\"}]");
+    expect_events(
+        &rec,
+        "57.1" EVENT(
+            "1009", "input.requested", "'sub:1','inner:2'",
+            ",'data':{'interrupt_id':'q1','payload':1}") "57" EVENT("1010", "lifecycle", "",
+                                                                    ",'data':{'event':'completed'}"));
+}
+
 static void a_namespace_begins_outermost_first_and_says_its_agent_and_cause(void **state)
 {
     struct record rec = make(REC_STATE_TASKS);
@@ -210,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_begins_and_ends),
         cmocka_unit_test(questions_are_told_when_they_can_be_answered),
+        cmocka_unit_test(a_question_is_told_in_the_namespace_of_its_graph),
         cmocka_unit_test(a_namespace_begins_outermost_first_and_says_its_agent_and_cause),
         cmocka_unit_test(the_end_of_a_task_ends_its_namespace),
         cmocka_unit_test(tools_are_told_in_the_protocols_words),

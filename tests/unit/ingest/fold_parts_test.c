@@ -199,6 +199,20 @@ static void a_task_that_asks_is_interrupted(void **state)
     done(&s);
 }
 
+static void a_question_names_the_graph_that_asks_and_a_pause_its_place(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "[['sub:1'],'updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]");
+    say(&s, "['updates',{'__interrupt__':[{'value':1,'id':'q1'}]}]");
+    say(&s, "['values',{'__interrupt__':[]}]");
+    expect(&s, "job.interrupt job.paused", "ns open",
+           "job.interrupt sub:1 -\njob.paused - []\n");
+    done(&s);
+}
+
 static void parts_beside_events_make_no_executions_and_no_tokens(void **state)
 {
     struct scene s;
@@ -424,6 +438,7 @@ int main(void)
         cmocka_unit_test(a_made_up_id_is_new_in_its_job),
         cmocka_unit_test(tasks_start_and_end_executions),
         cmocka_unit_test(a_task_that_asks_is_interrupted),
+        cmocka_unit_test(a_question_names_the_graph_that_asks_and_a_pause_its_place),
         cmocka_unit_test(parts_beside_events_make_no_executions_and_no_tokens),
         cmocka_unit_test(parts_keep_their_namespace),
         cmocka_unit_test(a_message_that_changes_is_sent_again),
