@@ -60,10 +60,16 @@ function environment(more = {}) {
 
 const CRASHES = new Set(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE']);
 
+// A file of which no test is chosen ends without its `after`: what it has started would stay.
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGTERM')));
+
 // A process whose output is kept in `text`; `ended` is its exit.
 export function start(program, args, { cwd, env } = {}) {
     const child = spawn(program, args, { cwd, env: environment(env), stdio: ['ignore', 'pipe', 'pipe'] });
 
+    running.add(child);
+    child.once('exit', () => running.delete(child));
     child.text = '';
     for (const stream of [child.stdout, child.stderr])
         stream.on('data', (data) => {

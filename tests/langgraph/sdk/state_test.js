@@ -179,6 +179,38 @@ for (const version of VERSIONS) {
         for (const state of await client.threads.getHistory(thread_id)) assert.equal(state.metadata.whose, 'ours');
     });
 
+    // docs/langgraph-compat.md lists the requests of Agent Chat UI and deep-agents-ui.
+    test(`${version}: what chat pages ask for`, async () => {
+        const client = await clientOf(version, server);
+        const headers = { origin: 'https://chat.example', 'x-auth-scheme': 'langsmith' };
+        const preflight = await fetch(`${server.url}/threads/search`, {
+            method: 'OPTIONS',
+            headers: { ...headers, 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type,x-auth-scheme' },
+        });
+        const [own] = (await client.assistants.search({ graphId: 'python', limit: 100 })).filter((a) => a.metadata.created_by === 'system');
+        const { thread_id } = await client.threads.create();
+        const ids = async (search) => (await client.threads.search({ limit: 20, ...search })).map((t) => t.thread_id);
+
+        assert.match(preflight.headers.get('access-control-allow-headers'), /x-auth-scheme/);
+        assert.equal((await fetch(`${server.url}/info`, { headers })).status, 200);
+        assert.equal((await client.assistants.get(own.assistant_id)).graph_id, 'python');
+        await collect(client.runs.stream(thread_id, own.assistant_id, {
+            input: { messages: [{ id: 'm1', type: 'human', content: 'send it' }] },
+            config: { ...own.config, recursion_limit: 100 },
+        }));
+        for (const search of [
+            { metadata: { graph_id: 'python' } }, { metadata: { assistant_id: own.assistant_id } },
+            { sortBy: 'updated_at', sortOrder: 'desc', status: 'interrupted', offset: 0 },
+        ])
+            assert.ok((await ids(search)).includes(thread_id), JSON.stringify(search));
+        // "Mark as resolved"; LangGraph runs the task that waits once more, so it asks again.
+        const parts = await collect(client.runs.stream(thread_id, own.assistant_id, { input: null, command: { goto: '__end__', update: null } }));
+        assert.deepEqual(parts.filter((p) => p.event === 'error'), []);
+        await client.threads.updateState(thread_id, { values: { messages: [{ id: 'm2', type: 'ai', content: 'by hand' }] } });
+        const [newest] = await client.threads.getHistory(thread_id, { limit: 10 });
+        assert.deepEqual(newest.values.messages.map((m) => m.content), ['send it', 'by hand']);
+    });
+
     test(`${version}: items of the store`, async () => {
         const client = await clientOf(version, server);
         const place = ['tests', version.replaceAll('.', '-')];
