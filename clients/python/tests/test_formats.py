@@ -85,7 +85,7 @@ def test_tokens_come_once():
 def test_a_run_of_langgraphs_api_sends_modes_and_what_else_was_asked_for():
     run_ = {"run_id": "r", "stream_mode": ["debug", "messages-tuple"]}
     modes = {line["mode"] for line in lines_of(graphs.graph, "events", {"messages": []}, run=run_, thread="t")}
-    assert modes == {"values", "updates", "messages", "custom", "tasks", "checkpoints", "debug"}
+    assert modes == {"values", "updates", "messages", "custom", "tasks", "checkpoints", "debug", "tools"}
 
 
 def test_a_chain_is_no_graph_and_runs():

@@ -71,3 +71,59 @@ void thread_command_state_get(struct store_query *query,
     else if (!result.is_found)
         json_format_plain(&query->out, "{'values':{}}");
 }
+
+/* --- state.listCheckpoints ------------------------------------------------------------------
+ */
+
+struct checkpoint_list {
+    struct buf *out;
+    int64_t limit, n;
+};
+
+static int put_summary(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct checkpoint_list *list = arg;
+    struct json json;
+
+    if (list->n == list->limit)
+        return 1;
+    if (json_read(&reader, state, &json, NULL) != 0)
+        return 0;
+    yyjson_val *metadata = json_at(json.root, "metadata");
+    json_begin(json_next(list->out));
+    json_add_str(list->out, "id", of->id);
+    json_add_str(list->out, "timestamp",
+                 json_is_null(json_at(json.root, "created_at"))
+                     ? STR("")
+                     : json_text(json_at(json.root, "created_at")));
+    json_add_int(list->out, "step", json_int(json_at(metadata, "step"), 0));
+    if (metadata != NULL) {
+        json_key(list->out, "metadata");
+        json_put_value(list->out, metadata);
+    }
+    json_end(list->out);
+    list->n++;
+    return 0;
+}
+
+void thread_command_list_checkpoints(struct store_query *query,
+                                     struct store *store,
+                                     const struct thread_command *c,
+                                     struct str thread)
+{
+    struct checkpoint_filter filter = { .thread = thread,
+                                        .before = json_text(json_at(c->params, "before")) };
+    struct checkpoint_list list = { .out = &query->out,
+                                    .limit = json_int(json_at(c->params, "limit"), 10) };
+    struct error err = { 0 };
+
+    json_begin(&query->out);
+    json_key(&query->out, "checkpoints");
+    json_begin_array(&query->out);
+    if (!read_namespace(&query->mem, c->params, &filter.ns) ||
+        store_states(store, &filter, put_summary, &list, &err) != 0)
+        store_query_broke(query, &err);
+    json_end_array(&query->out);
+    json_end(&query->out);
+}

@@ -169,6 +169,7 @@ static const struct command_kind kinds[] = {
     { "run.start", NULL, thread_command_run_start, false },
     { "input.respond", NULL, thread_command_input_respond, true },
     { "state.get", thread_command_state_get, NULL, true },
+    { "state.listCheckpoints", thread_command_list_checkpoints, NULL, true },
 };
 
 static const struct command_kind *kind_of(struct str method)

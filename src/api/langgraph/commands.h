@@ -48,5 +48,9 @@ void thread_command_state_get(struct store_query *query,
                               struct store *store,
                               const struct thread_command *c,
                               struct str thread);
+void thread_command_list_checkpoints(struct store_query *query,
+                                     struct store *store,
+                                     const struct thread_command *c,
+                                     struct str thread);
 
 #endif

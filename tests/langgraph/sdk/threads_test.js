@@ -189,6 +189,11 @@ test('commands say what is wrong', async () => {
     await reader.until('its end', (e) => isRoot(e, 'interrupted'));
     const state = await command(thread, 'state.get', { namespace: [], keys: ['messages'] });
     assert.ok(state.result.values.messages.length > 1 && state.result.checkpoint.id);
+    const { checkpoints } = (await command(thread, 'state.listCheckpoints', { limit: 2 })).result;
+    assert.equal(checkpoints[0].id, state.result.checkpoint.id);
+    assert.ok(checkpoints[0].step === checkpoints[1].step + 1 && Date.parse(checkpoints[0].timestamp));
+    const older = await command(thread, 'state.listCheckpoints', { before: checkpoints[0].id, limit: 1 });
+    assert.equal(older.result.checkpoints[0].id, checkpoints[1].id);
     assert.equal((await events(thread, { channels: ['nothing'] })).status, 422);
     assert.equal((await events(thread, { channels: ['values'], depth: -1 })).status, 422);
     reader.stop();
