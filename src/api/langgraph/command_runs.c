@@ -1,4 +1,5 @@
-/* Commands that start a run: run.start, and input.respond, which continues with answers.
+/* Commands that start a run: run.start, state.fork, and input.respond, which continues with
+ * answers.
  *
  * They are written as the body of a RunCreate, and read by langgraph_read_run() as any other,
  * so that a run is the same whichever protocol has started it. */
@@ -71,9 +72,10 @@ static void answer_started(struct journal_call *call)
 
 static void submit(struct http_request *req,
                    const struct assistant_row *assistant,
-                   bool (*read)(struct journal_call *call, struct json_reader *reader))
+                   bool (*read)(struct journal_call *call, struct json_reader *reader),
+                   void (*answer)(struct journal_call *call))
 {
-    struct journal_call *call = journal_call_new(req, JOURNAL_SUBMIT, answer_started);
+    struct journal_call *call = journal_call_new(req, JOURNAL_SUBMIT, answer);
 
     if (call == NULL)
         return;
@@ -118,12 +120,12 @@ static bool read_start_as_answer(struct journal_call *call, struct json_reader *
 
 static void start(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, read_start);
+    submit(req, assistant, read_start, answer_started);
 }
 
 static void start_as_answer(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, read_start_as_answer);
+    submit(req, assistant, read_start_as_answer, answer_started);
 }
 
 /* A run that begins at another checkpoint does not answer the newest question. */
@@ -151,6 +153,49 @@ void thread_command_run_start(struct http_request *req, const struct command_thr
         langgraph_with_assistant(req, assistant, start_as_answer);
     else
         langgraph_with_assistant(req, assistant, start);
+}
+
+/* --- state.fork ----------------------------------------------------------------------------
+ */
+
+static void answer_forked(struct journal_call *call)
+{
+    if (langgraph_refused_run(call))
+        return;
+    json_format(&call->out, "{'run_id':%s,'thread_id':%s}", call->journal.row->id,
+                http_param(call->req, "thread"));
+    thread_command_answer(call->req, buf_text(&call->out),
+                          (uint64_t)call->journal.row->ordinal);
+}
+
+static bool read_fork(struct journal_call *call, struct json_reader *unused)
+{
+    struct thread_command c LOCAL_THREAD_COMMAND;
+    struct buf body LOCAL_BUF(SIZE_MAX / 4);
+
+    (void)unused;
+    (void)thread_command_init(&c, buf_text(&call->body)); /* it was read before */
+    json_begin(&body);
+    pass_on(&body, c.params, "input");
+    json_key(&body, "checkpoint");
+    json_format(&body, "{'checkpoint_id':%s,'checkpoint_ns':''}",
+                json_text(json_at(c.params, "checkpoint_id")));
+    put_options(&body, c.params);
+    json_end(&body);
+    return read_body(call, &body);
+}
+
+static void fork_run(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, read_fork, answer_forked);
+}
+
+void thread_command_fork(struct http_request *req, const struct command_thread *thread)
+{
+    if (thread->has_checkpoint)
+        langgraph_with_assistant(req, thread->assistant, fork_run);
+    else
+        thread_command_refuse(req, "no_such_checkpoint", "the thread has no such checkpoint");
 }
 
 /* --- input.respond ------------------------------------------------------------------------ */
@@ -203,7 +248,7 @@ static bool read_respond(struct journal_call *call, struct json_reader *unused)
 
 static void respond(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, read_respond);
+    submit(req, assistant, read_respond, answer_started);
 }
 
 /* What is wrong with the answers. */

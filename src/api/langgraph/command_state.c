@@ -127,3 +127,31 @@ void thread_command_list_checkpoints(struct store_query *query,
     json_end_array(&query->out);
     json_end(&query->out);
 }
+
+/* --- state.fork -----------------------------------------------------------------------------
+ */
+
+static int on_found(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    bool *is_found = arg;
+
+    (void)of, (void)state;
+    *is_found = true;
+    return 1;
+}
+
+void thread_command_find_checkpoint(struct store_query *query,
+                                    struct store *store,
+                                    const struct thread_command *c,
+                                    struct str thread)
+{
+    struct command_thread *t = query->data;
+    struct checkpoint_filter filter = { .thread = thread,
+                                        .ns = STR(""),
+                                        .id = json_text(json_at(c->params, "checkpoint_id")) };
+    struct error err = { 0 };
+
+    if (!str_empty(filter.id) &&
+        store_states(store, &filter, on_found, &t->has_checkpoint, &err) != 0)
+        store_query_broke(query, &err);
+}

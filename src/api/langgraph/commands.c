@@ -155,12 +155,12 @@ static bool read_thread(struct store_query *query, struct store *store, struct s
 
 struct command_kind {
     const char *method;
-    /* On the pool, where it can be answered from the store; it fills query->out. */
+    /* On the pool: fills query->out with the answer, or query->data for `run`. */
     void (*read)(struct store_query *query,
                  struct store *store,
                  const struct thread_command *c,
                  struct str thread);
-    /* Else on the loop. */
+    /* On the loop, if it cannot be answered from the store. */
     void (*run)(struct http_request *req, const struct command_thread *thread);
     bool needs_thread;
 };
@@ -168,6 +168,7 @@ struct command_kind {
 static const struct command_kind kinds[] = {
     { "run.start", NULL, thread_command_run_start, false },
     { "input.respond", NULL, thread_command_input_respond, true },
+    { "state.fork", thread_command_find_checkpoint, thread_command_fork, true },
     { "state.get", thread_command_state_get, NULL, true },
     { "state.listCheckpoints", thread_command_list_checkpoints, NULL, true },
 };

@@ -24,7 +24,8 @@ void thread_command_done(struct thread_command *c);
 
 /* What is known of the path's thread; texts are in the query's memory. */
 struct command_thread {
-    struct str body; /* of the command, for the pool */
+    struct str body;     /* of the command, for the pool */
+    bool has_checkpoint; /* state.fork: the checkpoint that it names exists */
     bool is_there;
     uint64_t n_runs;
     struct str interrupts; /* JSON list of the ids of its open questions */
@@ -43,6 +44,12 @@ void thread_command_refuse(struct http_request *req, const char *code, const cha
 void thread_command_run_start(struct http_request *req, const struct command_thread *thread);
 void thread_command_input_respond(struct http_request *req,
                                   const struct command_thread *thread);
+/* Starts a run at an older checkpoint; the first function looks for that on the pool. */
+void thread_command_find_checkpoint(struct store_query *query,
+                                    struct store *store,
+                                    const struct thread_command *c,
+                                    struct str thread);
+void thread_command_fork(struct http_request *req, const struct command_thread *thread);
 /* On a thread of the pool: fills query->out with the result. */
 void thread_command_state_get(struct store_query *query,
                               struct store *store,

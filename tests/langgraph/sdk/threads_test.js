@@ -173,7 +173,7 @@ test('a place is continued, by its number and by its id, and after a restart', a
     reader.stop();
 });
 
-test('commands say what is wrong', async () => {
+test('commands say what is wrong, list checkpoints, and fork', async () => {
     const thread = newThread();
     const code = async (method, params) => (await command(thread, method, params)).error;
 
@@ -194,6 +194,15 @@ test('commands say what is wrong', async () => {
     assert.ok(checkpoints[0].step === checkpoints[1].step + 1 && Date.parse(checkpoints[0].timestamp));
     const older = await command(thread, 'state.listCheckpoints', { before: checkpoints[0].id, limit: 1 });
     assert.equal(older.result.checkpoints[0].id, checkpoints[1].id);
+    assert.equal(await code('state.fork', { checkpoint_id: 'other' }), 'no_such_checkpoint');
+    const forked = await command(thread, 'state.fork', { checkpoint_id: checkpoints[1].id });
+    assert.equal(forked.result.thread_id, thread);
+    await until('the fork stops there as well', async () => {
+        const run = await (await fetch(`${server.url}/threads/${thread}/runs/${forked.result.run_id}`)).json();
+        return run.status === 'success';
+    });
+    const newest = (await command(thread, 'state.listCheckpoints', { limit: 1 })).result.checkpoints[0];
+    assert.ok(newest.id > checkpoints[0].id && newest.metadata.run_id === forked.result.run_id);
     assert.equal((await events(thread, { channels: ['nothing'] })).status, 422);
     assert.equal((await events(thread, { channels: ['values'], depth: -1 })).status, 422);
     reader.stop();
