@@ -13,6 +13,8 @@ const RUNS = [1, 10, 100];
 const TOKENS = quick ? 50 : 200; // of a run
 const ROUNDS = quick ? 1 : 3;
 const FIRSTS = quick ? 3 : 10;
+const LONG = quick ? { checkpoints: 20, messages: 4 } : { checkpoints: 500, messages: 4 }; // messages of each
+const READS = quick ? 3 : 10;
 
 const { Client } = await import(
     pathToFileURL(path.join(PACKAGES, 'node_modules/@langchain/langgraph-sdk/dist/index.js')).href
@@ -91,8 +93,9 @@ async function start(name, kit) {
         stdio: ['ignore', log, log],
         env: { ...process.env, PATH: programs, NODE_ENV: 'production', LANGSMITH_TRACING: 'false', LANGGRAPH_CLI_NO_ANALYTICS: '1' },
     });
-    const client = new Client({ apiUrl: `http://127.0.0.1:${port}`, apiKey: null });
-    const server = { name, folder, child, client };
+    const url = `http://127.0.0.1:${port}`;
+    const client = new Client({ apiUrl: url, apiKey: null });
+    const server = { name, folder, child, client, url };
 
     for (let i = 0; ; i += 1) {
         try {
@@ -129,9 +132,85 @@ async function one({ client }, tokens, ms) {
     return { first, n: tokens };
 }
 
+async function post(url, body) {
+    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
+    return response;
+}
+
+// The same over the thread-scoped protocol: a command starts the run, and the thread's stream, open before, has its events.
+async function oneOfThread({ url }, tokens, ms) {
+    const thread = `${url}/threads/${crypto.randomUUID()}`;
+    const input = { messages: [{ role: 'user', content: `${tokens} ${ms}` }] };
+    const run = { id: 1, method: 'run.start', params: { assistant_id: 'agent', input } };
+    const began = performance.now();
+    const started = await (await post(`${thread}/commands`, run)).json();
+    if (started.type === 'error') throw new Error(started.message);
+    const events = await post(`${thread}/stream/events`, { channels: ['messages', 'lifecycle'] });
+    let [first, n, rest] = [undefined, 0, ''];
+
+    for await (const piece of events.body.pipeThrough(new TextDecoderStream())) {
+        const frames = (rest + piece).split('\n\n');
+        rest = frames.pop();
+        for (const frame of frames) {
+            const data = /^data: (.*)$/m.exec(frame)?.[1];
+            const event = data && JSON.parse(data);
+            if (event?.method === 'messages' && event.params.data.event === 'content-block-delta') {
+                first ??= performance.now() - began;
+                n += 1;
+            }
+            const is_root = event?.method === 'lifecycle' && event.params.namespace.length === 0;
+            if (!is_root || event.params.data.event === 'running' || event.params.data.event === 'started') continue;
+            if (n < tokens) throw new Error(`${n} tokens of ${tokens}`);
+            return { first, n: tokens }; // which closes the stream
+        }
+    }
+    throw new Error(`the stream ended after ${n} tokens`);
+}
+
+// How long requests take that concern a thread with a long past.
+async function longThread({ client }) {
+    const { thread_id } = await client.threads.create({ metadata: { graph_id: 'agent' } });
+    await client.runs.wait(thread_id, 'agent', { input: { messages: [{ role: 'user', content: '1 0' }] } });
+    for (let i = 0; i < LONG.checkpoints; i += 1) {
+        const messages = Array.from({ length: LONG.messages }, (_, k) => ({ role: 'user', content: `message ${k} of ${i}`, id: `${i}-${k}` }));
+        await client.threads.updateState(thread_id, { values: { messages }, asNode: 'talk' });
+    }
+    const requests = {
+        'state': () => client.threads.getState(thread_id),
+        'history of 10': () => client.threads.getHistory(thread_id, { limit: 10 }),
+        'search with select': () => client.threads.search({ limit: 10, select: ['thread_id', 'metadata', 'status'] }),
+        'copy': () => client.threads.copy(thread_id),
+    };
+    const took = {};
+    for (const [name, request] of Object.entries(requests)) {
+        const list = [];
+        for (let i = 0; i < READS; i += 1) {
+            const began = performance.now();
+            await request();
+            list.push(performance.now() - began);
+        }
+        took[name] = median(list);
+    }
+    return took;
+}
+
+// Tokens a second of the runs of threads, so many at a time.
+async function rateOfThreads(server, runs) {
+    const took = [];
+    for (let round = 0; round < ROUNDS; round += 1) {
+        const began = performance.now();
+        await Promise.all(Array.from({ length: runs }, () => oneOfThread(server, TOKENS, 0)));
+        took.push((runs * TOKENS * 1000) / (performance.now() - began));
+    }
+    return median(took);
+}
+
 async function measure(server) {
     const firsts = [];
     for (let i = 0; i < FIRSTS; i += 1) firsts.push((await one(server, 5, 1)).first);
+    const threadFirsts = [];
+    for (let i = 0; i < FIRSTS; i += 1) threadFirsts.push((await oneOfThread(server, 5, 1)).first);
 
     const rates = {};
     const before = total(tree(server.child.pid));
@@ -149,7 +228,12 @@ async function measure(server) {
     }
     const pids = tree(server.child.pid);
     const after = total(pids);
+    const threadRates = {};
+    for (const runs of RUNS) threadRates[runs] = await rateOfThreads(server, runs);
     return {
+        threadFirst: median(threadFirsts),
+        threadRates,
+        long: await longThread(server),
         first: median(firsts),
         rates,
         cpu: ((after.cpu - before.cpu) * 1e6) / tokens,
@@ -185,6 +269,10 @@ async function compare(kit) {
     row('time to the first token, ms', ours.first, theirs.first, theirs.first / ours.first, 1);
     for (const runs of RUNS)
         row(`tokens/s, ${runs} ${runs === 1 ? 'run' : 'runs at a time'}`, ours.rates[runs], theirs.rates[runs], ours.rates[runs] / theirs.rates[runs]);
+    row('thread protocol: time to the first token, ms', ours.threadFirst, theirs.threadFirst, theirs.threadFirst / ours.threadFirst, 1);
+    for (const runs of RUNS)
+        row(`thread protocol: tokens/s, ${runs} at a time`, ours.threadRates[runs], theirs.threadRates[runs], ours.threadRates[runs] / theirs.threadRates[runs]);
+    for (const [name, ms] of Object.entries(ours.long)) row(`long thread: ${name}, ms`, ms, theirs.long[name], theirs.long[name] / ms, 1);
     row('CPU ms of 1,000 tokens, with the graph', ours.cpu, theirs.cpu, theirs.cpu / ours.cpu, 1);
     row('resident MiB, with the graph', ours.mib, theirs.mib, theirs.mib / ours.mib);
     console.log(`\nOf that the server alone: ${ours.ownCpu.toFixed(1)} CPU ms of 1,000 tokens, ${ours.ownMib.toFixed(0)} MiB; the other one is one process.`);
