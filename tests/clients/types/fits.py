@@ -11,7 +11,7 @@ from typescript import complaints, names
 # What a worker sends as it likes, so that its type says nothing.
 ANYTHING = {"question", "context", "value", "chunk", "input", "output", "result", "data", "content", "custom"}
 # Objects without a type of their own.
-LOOSE = {"values", "updates", "custom", "tasks", "checkpoints", "debug"}
+LOOSE = {"values", "updates", "custom", "tasks", "checkpoints", "debug", "tools"}
 # What a record has where there is something to say.
 WHERE_KNOWN = {"run", "parent", "exec", "node", "ns", "name", "type", "section", "model", "path", "step", "depth", "root", "top",
                "card", "panel", "counted", "derived", "tags", "meta", "parents", "message", "text", "index", "count", "title",
