@@ -8,9 +8,13 @@
  * origin. */
 #include "api/admit.h"
 
+#include "api/divert.h"
+#include "api/langgraph/authorize.h"
+
 #include "auth/access.h"
 #include "auth/permit.h"
 #include "base/clock.h"
+#include "companion/companion.h"
 #include "http/header.h"
 
 #include <assert.h>
@@ -153,12 +157,53 @@ bool api_may_act(struct http_request *req)
         "origin, unless it is listed in origins");
 }
 
+/* The text of a token, a ticket or a session of ours, whether or not it is valid. */
+static bool is_ours(const struct credential *c)
+{
+    return c->kind == CREDENTIAL_TICKET || c->kind == CREDENTIAL_SESSION ||
+           (c->kind == CREDENTIAL_TOKEN &&
+            (str_starts(c->text, STR("spw_")) || str_starts(c->text, STR("spp_"))));
+}
+
+/* Lets a caller in that has nothing of ours: the companion is asked about it when the request
+ * is complete (authorize.c), or it is the companion itself. */
+static bool admit_with(struct http_request *req, struct token *token)
+{
+    const struct visitor *old = http_visitor(req);
+    struct visitor *v = NULL;
+
+    if (old != NULL && old->token == token)
+        return true;
+    if (visitor_new_guest(token, &v) != 0)
+        return api_no_memory(req);
+    http_set_visitor(req, v);
+    return true;
+}
+
+static bool knows_caller(struct http_request *req, const struct http_route *route)
+{
+    struct app_loop *l = app_loop_of(req);
+    const struct companion *companion = l->app->companion;
+
+    if (companion != NULL && divert_is_inside(req))
+        return admit_with(req, token_service_everybody(l->app->tokens));
+    if (companion != NULL && companion_guards(companion) && authorize_covers(route)) {
+        struct credential c = find_credential(req, route);
+
+        if (!is_ours(&c))
+            return admit_with(req, l->guest);
+    }
+    return recognise(req, route, &l->authenticator);
+}
+
 bool api_admit(struct http_request *req, const struct http_route *route, void *arg)
 {
     (void)arg;
+    if (divert_is_disabled(req))
+        return http_respond_error(req, 404, "Not Found");
     if (route->access == ACCESS_PUBLIC)
         return true;
-    if (!recognise(req, route, &app_loop_of(req)->authenticator))
+    if (!knows_caller(req, route))
         return false;
     const struct visitor *v = http_visitor(req);
     if ((v->token->access & route->access) == 0)

@@ -54,11 +54,15 @@ struct app {
     const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct redis_service *redis; /* the same; NULL: no Redis */
     const char *ui; /* borrowed; the folder with the bundles of components; NULL: none */
+    const struct companion *companion; /* borrowed; NULL: there is none */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */
     bool aiq_compat;
-    int64_t shutdown_ms; /* readers are disconnected within this time */
+    const char *mount_prefix;                 /* borrowed, like the next three; NULL: none */
+    char *const *disabled;                    /* parts of LangGraph's API */
+    char *const *headers, *const *no_headers; /* patterns of those that graphs find */
+    int64_t shutdown_ms;                      /* readers are disconnected within this time */
     atomic_bool draining;
     _Atomic(struct app_loop *) loops[HUB_MAX_LOOPS]; /* owned; by the loop's index */
     atomic_uint n_loops;
@@ -90,6 +94,8 @@ struct app_loop {
     struct traffic traffic;
     struct authenticator authenticator;
     struct lease_cache leases;
+    struct asker *asker; /* owned, like the next; NULL: there is no companion */
+    struct token *guest; /* of callers whom the companion authenticates */
     struct counter refusals[REFUSAL_MAX];
     struct cron_ticks *crons; /* owned; of the first loop; else NULL */
     struct counter cron_ticks[CRON_TICK_MAX];
@@ -183,7 +189,8 @@ struct store_query {
     struct buf out;
     struct arena mem;
     bool aiq;
-    void *data; /* for `run` */
+    void *data;         /* for `run` */
+    struct str filters; /* of the project's authorization handlers, JSON; absent: none */
     /* On the loop, only while req is there and the status is 200; returns true when it keeps
      * the query.  NULL: `out` is the answer. */
     bool (*answer)(struct store_query *query);

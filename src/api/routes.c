@@ -5,6 +5,8 @@
 #include "auth/access.h"
 #include "base/container_of.h"
 #include "base/json_format.h"
+#include "companion/asker.h"
+#include "companion/companion.h"
 #include "dialect/render.h"
 
 #include <stdlib.h>
@@ -245,6 +247,7 @@ void api_done(struct app *app)
             continue;
         authenticator_done(&l->authenticator);
         cron_ticks_free(l->crons);
+        token_unref(l->guest);
         streams_free(l->streams);
         hub_free(l->hub);
         mailbox_free(l->box);
@@ -274,6 +277,10 @@ void api_loop_start(struct http_loop *loop, void *arg)
     lease_cache_init(&l->leases, token_service_lease_key(app->tokens));
     if (http_loop_index(loop) == 0 && cron_ticks_new(loop, l, &l->crons) != 0)
         abort(); /* out of memory at start-up */
+    if (app->companion != NULL &&
+        (asker_new(http_loop_uv(loop), companion_ask_path(app->companion), &l->asker) != 0 ||
+         token_new_guest(&l->guest) != 0))
+        abort(); /* out of memory at start-up */
     atomic_store(&app->loops[http_loop_index(loop)], l);
     atomic_fetch_add(&app->n_loops, 1);
     http_loop_set_data(loop, l);
@@ -287,6 +294,8 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     if (l->crons != NULL)
         cron_ticks_stop(l->crons);
     streams_close(l->streams);
+    asker_close(l->asker);
+    l->asker = NULL;
     mailbox_close(l->box);
     journal_batch_close(&l->batch); /* the last messages may have put something in it */
 }

@@ -1,5 +1,6 @@
 /* Store queries: requests on their way to the store and back. */
 #include "api/admit.h"
+#include "api/authorization.h"
 
 #include "base/error.h"
 
@@ -66,6 +67,15 @@ void store_query_free(struct store_query *query)
     free(query);
 }
 
+/* The query may run when its connection, which has them, is gone. */
+static bool copy_filters(struct store_query *query, struct http_request *req)
+{
+    const struct authorization *a = authorization_of(req);
+
+    return a == NULL || str_absent(a->filters) ||
+           arena_copy(&query->mem, a->filters, &query->filters);
+}
+
 struct store_query *store_query_new(struct http_request *req,
                                     struct str job,
                                     void (*run)(struct thread_task *, struct store *))
@@ -78,6 +88,11 @@ struct store_query *store_query_new(struct http_request *req,
         (void)api_no_memory(req);
     else
         query->req = req;
+    if (query != NULL && !copy_filters(query, req)) {
+        store_query_free(query);
+        (void)api_no_memory(req);
+        return NULL;
+    }
     return query;
 }
 

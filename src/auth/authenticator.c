@@ -62,9 +62,23 @@ void visitor_free(struct visitor *v)
 {
     if (v == NULL)
         return;
+    visitor_set_note(v, NULL, NULL);
     token_unref(v->token);
     secret_forget(v->text, sizeof(v->text));
     free(v);
+}
+
+int visitor_new_guest(struct token *token, struct visitor **ret)
+{
+    return visitor_new(token, &(struct credential){ .kind = CREDENTIAL_NONE }, ret);
+}
+
+void visitor_set_note(struct visitor *v, void *note, void (*note_free)(void *note))
+{
+    if (v->note != NULL)
+        v->note_free(v->note);
+    v->note = note;
+    v->note_free = note_free;
 }
 
 /* --- admitting ------------------------------------------------------------------- */

@@ -25,7 +25,9 @@ struct visitor {
     struct token *token; /* ref */
     enum credential_kind kind;
     int64_t until; /* when its ticket expires (INT64_MAX: never); on the clock of `now` below */
-    size_t n;      /* bytes of `text` */
+    void *note;    /* owned; of whoever set it */
+    void (*note_free)(void *note);
+    size_t n;               /* bytes of `text` */
     char text[TOKEN_CHARS]; /* the credential, to compare the next request's with; not kept for
                                tickets and processes, whose texts are long */
 };
@@ -55,6 +57,10 @@ int authenticator_admit(struct authenticator *g,
                         struct visitor **ret,
                         struct error *err);
 void visitor_free(struct visitor *v); /* may be NULL */
+/* A caller that somebody else has to authenticate: it acts with @token's rights.  ERR_NOMEM. */
+MUST_CHECK int visitor_new_guest(struct token *token, struct visitor **ret);
+/* Keeps something with the visitor, in place of what was kept before. */
+void visitor_set_note(struct visitor *v, void *note, void (*note_free)(void *note));
 
 /* The expiry of a ticket that is made now. */
 int64_t authenticator_ticket_expiry_s(const struct authenticator *g,

@@ -184,6 +184,17 @@ int token_new_everybody(struct token **ret)
     return 0;
 }
 
+int token_new_guest(struct token **ret)
+{
+    int code = token_new_everybody(ret);
+
+    if (code == 0) {
+        (*ret)->access = ACCESS_READ | ACCESS_CLIENT | ACCESS_ITEMS;
+        (*ret)->scopes = STR("client");
+    }
+    return code;
+}
+
 struct token *token_ref(struct token *t)
 {
     atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);

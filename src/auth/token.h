@@ -66,6 +66,8 @@ MUST_CHECK int token_new_for_owner(struct str owner,
                                    struct token **ret);
 /* For a server without tokens: has all rights and owns no jobs. */
 MUST_CHECK int token_new_everybody(struct token **ret);
+/* For callers whom a project's own handlers authenticate: what a client may, for all jobs. */
+MUST_CHECK int token_new_guest(struct token **ret);
 struct token *token_ref(struct token *t);
 void token_unref(struct token *t); /* may be NULL */
 

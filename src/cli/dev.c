@@ -23,6 +23,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MAX_SETTINGS = 1024 * 1024, MAX_ARGUMENTS = 16 };
@@ -42,8 +43,8 @@ static const struct flag flags[] = {
       "Runs at a time of each graph; 100 unless given." },
     { OPT_NO_RELOAD, "no-reload", NULL, NULL, "Files that change are not read again." },
     { OPT_IGNORE_AUTH, "ignore-auth", NULL, NULL,
-      "Start although the project has 'auth', whose handlers are not called: everybody who "
-      "reaches the server may do everything." },
+      "The handlers of the project's 'auth' are not called: everybody who reaches the server "
+      "may do everything." },
     { 0 },
 };
 
@@ -52,6 +53,7 @@ struct dev {
     struct project project;
     char home[PATH_MAX]; /* .spoolwire, absolute */
     struct buf settings;
+    bool has_python_path;
 };
 
 /* --- what runs them ------------------------------------------------------------------------
@@ -148,6 +150,153 @@ static void put_agent(struct dev *d, const struct project_graph *g, const char *
     buf_lit(out, "]\n");
 }
 
+/* Where Python looks for modules: the kit, the project's folders, and what was there before. */
+static void set_python_path(const struct dev *d)
+{
+    const char *before = getenv("PYTHONPATH");
+    struct buf path LOCAL_BUF(MAX_SETTINGS);
+
+    text_format(&path, "%s/kit/python:%s", d->home, d->project.folder);
+    for (size_t i = 0; d->project.places != NULL && d->project.places[i] != NULL; i++) {
+        text_format(&path, ":%s", d->project.places[i]);
+    }
+    if (before != NULL && before[0] != '\0') {
+        text_format(&path, ":%s", before);
+    }
+    buf_char(&path, '\0');
+    if (path.error == 0)
+        (void)setenv("PYTHONPATH", path.p, 1); /* without memory nothing else will work either
+                                                */
+}
+
+/* --- auth and http ---------------------------------------------------------------------------
+ */
+
+static void put_list(struct dev *d, const char *name, char *const *list)
+{
+    struct buf *out = &d->settings;
+
+    if (list == NULL)
+        return;
+    text_format(out, "%s: [", name);
+    for (size_t i = 0; list[i] != NULL; i++) {
+        if (i > 0)
+            buf_lit(out, ", ");
+        put_word(out, list[i]);
+    }
+    buf_lit(out, "]\n");
+}
+
+static void put_line(struct dev *d, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    text_format(&d->settings, "%s: ", name);
+    put_word(&d->settings, value);
+    buf_lit(&d->settings, "\n");
+}
+
+/* The words of the companion's command; NULL-terminated. */
+static size_t companion_words(const struct dev *d,
+                              enum kit kit,
+                              const char *program,
+                              const char *kit_file,
+                              const char *ret[MAX_ARGUMENTS])
+{
+    const struct project_server *s = &d->project.server;
+    size_t n = 0;
+
+    ret[n++] = program;
+    if (kit == KIT_PYTHON) {
+        ret[n++] = "-m";
+        ret[n++] = "spoolwire";
+        ret[n++] = "companion";
+    } else {
+        ret[n++] = kit_file;
+        ret[n++] = "--companion";
+    }
+    if (s->auth != NULL) {
+        ret[n++] = "--auth";
+        ret[n++] = s->auth;
+    }
+    if (s->app != NULL) {
+        ret[n++] = "--app";
+        ret[n++] = s->app;
+    }
+    ret[n++] = "--settings";
+    ret[n++] = s->settings;
+    ret[n] = NULL;
+    return n;
+}
+
+/* Loads the handlers and the app once: what cannot be loaded is said now, and not by every
+ * request. */
+static int try_companion(struct dev *d, const char *words[MAX_ARGUMENTS], size_t n)
+{
+    int status = 0;
+
+    words[n] = "--check";
+    words[n + 1] = NULL;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (chdir(d->project.folder) == 0)
+            (void)execv(words[0], (char *const *)(uintptr_t)words);
+        _exit(EXIT_TROUBLE);
+    }
+    words[n] = NULL;
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
+        return EXIT_OK;
+    return cli_trouble(d->args->path, "the project's %s cannot be loaded: see above",
+                       d->project.server.auth == NULL  ? "'http.app'"
+                       : d->project.server.app == NULL ? "'auth'"
+                                                       : "'auth' and 'http.app'");
+}
+
+static int put_companion(struct dev *d)
+{
+    const struct project_server *s = &d->project.server;
+    enum kit kit = KIT_JAVASCRIPT, other;
+    const char *words[MAX_ARGUMENTS];
+    char program[PATH_MAX], file[PATH_MAX + 64];
+
+    if (!project_kit_of(s->auth != NULL ? s->auth : s->app, &kit))
+        return cli_trouble(d->args->path, "'%s' is neither Python nor JavaScript",
+                           s->auth != NULL ? s->auth : s->app);
+    if (s->app != NULL && (!project_kit_of(s->app, &other) || other != kit))
+        return cli_trouble(d->args->path,
+                           "'auth' and 'http.app' must be of one language: one process runs "
+                           "both");
+    if (find_program(d, kit, program, sizeof(program)) != EXIT_OK)
+        return EXIT_TROUBLE;
+    (void)snprintf(file, sizeof(file), "%s/kit/javascript/bin/spoolwire-run.js", d->home);
+    size_t n = companion_words(d, kit, program, file, words);
+    if (kit == KIT_PYTHON)
+        set_python_path(d);
+    d->has_python_path = kit == KIT_PYTHON;
+    if (try_companion(d, words, n) != EXIT_OK)
+        return EXIT_TROUBLE;
+    put_list(d, "companion", (char *const *)(uintptr_t)words);
+    put_line(d, "companion_cwd", d->project.folder);
+    if (!args_have(d->args, OPT_NO_RELOAD))
+        put_list(d, "companion_watch", (char *[]){ d->project.folder, NULL });
+    if (s->auth != NULL)
+        buf_lit(&d->settings, "companion_guards: true\nauth: required\n");
+    return EXIT_OK;
+}
+
+static int put_server(struct dev *d)
+{
+    const struct project_server *s = &d->project.server;
+    static char any[] = "*";
+
+    put_list(d, "origins", s->origins != NULL ? s->origins : (char *[]){ any, NULL });
+    put_list(d, "disabled_routes", s->disabled);
+    put_list(d, "configurable_headers", s->headers);
+    put_list(d, "configurable_headers_excluded", s->no_headers);
+    put_line(d, "mount_prefix", s->prefix);
+    return s->auth != NULL || s->app != NULL ? put_companion(d) : EXIT_OK;
+}
+
 static int write_settings(struct dev *d, const char *path, struct error *err)
 {
     struct buf *out = &d->settings;
@@ -158,8 +307,9 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
                  "durability: relaxed\n"
                  "page_cache: 4M\n"
                  "store_cache: 4M\n"
-                 "loops: 1\n" /* what a page sends at once is taken in its order */
-                 "origins: ['*']\n");
+                 "loops: 1\n"); /* what a page sends at once is taken in its order */
+    if (put_server(d) != EXIT_OK)
+        return EXIT_TROUBLE;
     if (d->project.has_ui) {
         char folder[PATH_MAX + 64];
 
@@ -201,25 +351,6 @@ static int start_bundler(const struct dev *d, struct error *err)
     return attendant_start(d->project.folder, argv, err);
 }
 
-/* Where Python looks for modules: the kit, the project's folders, and what was there before. */
-static void set_python_path(const struct dev *d)
-{
-    const char *before = getenv("PYTHONPATH");
-    struct buf path LOCAL_BUF(MAX_SETTINGS);
-
-    text_format(&path, "%s/kit/python:%s", d->home, d->project.folder);
-    for (size_t i = 0; d->project.places != NULL && d->project.places[i] != NULL; i++) {
-        text_format(&path, ":%s", d->project.places[i]);
-    }
-    if (before != NULL && before[0] != '\0') {
-        text_format(&path, ":%s", before);
-    }
-    buf_char(&path, '\0');
-    if (path.error == 0)
-        (void)setenv("PYTHONPATH", path.p, 1); /* without memory nothing else will work either
-                                                */
-}
-
 /* --- hello ---------------------------------------------------------------------------------
  */
 
@@ -232,6 +363,10 @@ static void on_hello(const void *arg, const struct server_config *config, const 
            server_config_database(config));
     for (size_t i = 0; i < p->n_graphs; i++)
         printf("    %-16s %s\n", p->graphs[i].name, p->graphs[i].spec);
+    if (p->server.auth != NULL)
+        printf("\nThe project's own 'auth' decides who may use LangGraph's routes; the console "
+               "needs a token:\n    spoolwire token create --data %s --scope admin --name me\n",
+               server_config_database(config));
     printf(
         "\nLangGraph clients:  new Client({ apiUrl: \"%s\" })\n"
         "Every route:        %s/docs\n"
@@ -252,25 +387,20 @@ static void warn(const struct dev *d, const char *sentence)
     (void)fprintf(stderr, "spoolwire %s: %s\n", d->args->path, sentence);
 }
 
-/* Refuses a project with authentication handlers, which would be open to everybody here, and
- * warns about other settings that are ignored. */
-static int look_at_ignored(const struct dev *d, struct error *err)
+/* Warns about settings that are ignored. */
+static void look_at_ignored(struct dev *d)
 {
-    const struct project *p = &d->project;
-    bool goes_on = args_have(d->args, OPT_IGNORE_AUTH);
+    struct project *p = &d->project;
 
-    if (p->has_auth && !goes_on)
-        return error_set(err, ERR_REFUSED,
-                         "the project has 'auth', and spoolwire does not call its handlers: "
-                         "everybody who reaches the server could do everything; start with "
-                         "--ignore-auth if that is what you want");
-    if (p->has_auth)
+    if (p->server.auth != NULL && args_have(d->args, OPT_IGNORE_AUTH)) {
         warn(d, "'auth' is ignored: everybody who reaches the server may do everything");
+        free(p->server.auth);
+        p->server.auth = NULL;
+    }
     for (size_t i = 0; p->ignored[i] != NULL; i++)
         warn(d, p->ignored[i]);
     for (char *const *text = p->notes; text != NULL && *text != NULL; text++)
         warn(d, *text);
-    return 0;
 }
 
 static int prepare(struct dev *d, struct error *err)
@@ -279,10 +409,9 @@ static int prepare(struct dev *d, struct error *err)
     char path[PATH_MAX + 64];
     int code = project_open(config != NULL ? config : "langgraph.json", &d->project, err);
 
-    if (code == 0)
-        code = look_at_ignored(d, err);
     if (code != 0)
         return code;
+    look_at_ignored(d);
     int n = snprintf(d->home, sizeof(d->home), "%s/" HOME, d->project.folder);
     if (n < 0 || (size_t)n >= sizeof(d->home))
         return error_set(err, ERR_TOO_LARGE, "%s: too long", d->project.folder);
@@ -312,7 +441,7 @@ static int serve(struct dev *d, char *settings)
         argv[argc++] = "--listen";
         argv[argc++] = listen;
     }
-    if (project_has(&d->project, KIT_PYTHON))
+    if (project_has(&d->project, KIT_PYTHON) && !d->has_python_path)
         set_python_path(d);
     /* Returns memory to the system after a burst of runs: a developer's machine runs other
      * programs, too. */

@@ -183,13 +183,22 @@ static int read_ui(struct project *p, const yyjson_val *root, struct error *err)
 /* --- what is not honoured ------------------------------------------------------------------
  */
 
+static void add_ignored(void *arg, const char *sentence)
+{
+    struct project *p = arg;
+    size_t n = 0;
+
+    while (p->ignored[n] != NULL)
+        n++;
+    if (n < PROJECT_MAX_IGNORED)
+        p->ignored[n] = sentence;
+}
+
 static void note_ignored(struct project *p, const yyjson_val *root)
 {
     static const struct {
         const char *name, *sentence;
     } members[] = {
-        { "http", "'http' is ignored: an app's own routes and middleware, CORS settings and "
-                  "headers for the graphs' config are not supported" },
         { "store",
           "'store' is ignored: items are found by namespace and filter, not by meaning, "
           "and stay until they are deleted" },
@@ -198,12 +207,10 @@ static void note_ignored(struct project *p, const yyjson_val *root)
         { "encryption", "'encryption' is ignored: what is stored is not encrypted" },
         { "webhooks", "'webhooks' is ignored" },
     };
-    size_t n = 0;
 
-    p->has_auth = is_set(json_at(root, "auth"));
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (is_set(json_get(root, str_of(members[i].name))) && n < PROJECT_MAX_IGNORED)
-            p->ignored[n++] = members[i].sentence;
+        if (is_set(json_get(root, str_of(members[i].name))))
+            add_ignored(p, members[i].sentence);
 }
 
 static bool is_one_of(struct str name, const char *const *names)
@@ -303,6 +310,8 @@ static int read_all(struct project *p, struct str text, struct error *err)
     if (code == 0)
         code = read_ui(p, json.root, err);
     if (code == 0)
+        code = project_server_read(&p->server, json.root, add_ignored, p, err);
+    if (code == 0)
         note_ignored(p, json.root);
     if (code == 0)
         code = note_others(p, json.root, err);
@@ -342,11 +351,22 @@ void project_close(struct project *p)
     free(p->folder);
     strings_free(p->places);
     strings_free(p->notes);
+    project_server_done(&p->server);
     *p = (struct project){ 0 };
+}
+
+bool project_kit_of(const char *spec, enum kit *ret)
+{
+    return kit_of(file_of(str_of(spec)), ret);
 }
 
 bool project_has(const struct project *p, enum kit kit)
 {
+    enum kit own;
+
+    if ((p->server.auth != NULL && project_kit_of(p->server.auth, &own) && own == kit) ||
+        (p->server.app != NULL && project_kit_of(p->server.app, &own) && own == kit))
+        return true;
     for (size_t i = 0; i < p->n_graphs; i++)
         if (p->graphs[i].kit == kit)
             return true;

@@ -5,10 +5,11 @@
 #define CLI_PROJECT_H
 
 #include "base/str.h"
+#include "cli/project_server.h"
 
 struct error;
 
-enum { PROJECT_MAX_IGNORED = 8 };
+enum { PROJECT_MAX_IGNORED = 24 };
 
 /* Which kit runs a graph. */
 enum kit { KIT_JAVASCRIPT, KIT_PYTHON };
@@ -25,7 +26,7 @@ struct project {
     size_t n_graphs;
     char **places; /* folders that Python modules are in; or NULL */
     bool has_ui;   /* components, described in LANGGRAPH_UI */
-    bool has_auth; /* authentication handlers, which are not called here */
+    struct project_server server;
     /* Sentences, each about a member that is there and not honoured; NULL after the last. */
     const char *ignored[PROJECT_MAX_IGNORED + 1];
     char **notes; /* further sentences about what is not honoured; or NULL */
@@ -37,5 +38,7 @@ int project_open(const char *file, struct project *ret, struct error *err);
 void project_close(struct project *p);
 
 bool project_has(const struct project *p, enum kit kit);
+/* Which kit runs what a file exports, of "FILE:EXPORT"; false: neither. */
+bool project_kit_of(const char *spec, enum kit *ret);
 
 #endif

@@ -263,6 +263,29 @@ static int check_arq(struct loader *l)
     return err;
 }
 
+static int check_routes(struct loader *l)
+{
+    static const char *const parts[] = { "assistants", "threads", "runs", "store", "meta" };
+    const char *prefix = l->config->mount_prefix;
+
+    for (char **d = l->config->disabled_routes; d != NULL && *d != NULL; d++) {
+        size_t i = 0;
+
+        while (i < sizeof(parts) / sizeof(parts[0]) && strcmp(parts[i], *d) != 0)
+            i++;
+        if (i == sizeof(parts) / sizeof(parts[0]))
+            return error_set(l->err, ERR_REFUSED,
+                             "disabled_routes: '%s' is none of assistants, threads, runs, "
+                             "store and meta",
+                             quote(str_of(*d)).z);
+    }
+    if (prefix != NULL && (prefix[0] != '/' || prefix[strlen(prefix) - 1] == '/'))
+        return error_set(l->err, ERR_REFUSED,
+                         "mount_prefix: '%s' must begin with '/' and not end with it",
+                         quote(str_of(prefix)).z);
+    return 0;
+}
+
 static int load(struct loader *l, int argc, char **argv)
 {
     const char *file = NULL;
@@ -288,6 +311,8 @@ static int load(struct loader *l, int argc, char **argv)
         err = check_origins(l);
     if (err == 0)
         err = check_tls(l);
+    if (err == 0)
+        err = check_routes(l);
     if (err == 0)
         err = check_redis(l);
     if (err == 0)

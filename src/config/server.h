@@ -219,6 +219,15 @@ struct server_config {
     char *arq_expire_function; /* NULL: none */
     char *ui;                  /* a folder; NULL: none */
 
+    char **companion;    /* NULL: none */
+    char *companion_cwd; /* NULL: the server's */
+    char **companion_watch;
+    bool companion_guards;
+    int64_t companion_timeout_ms;
+    char **disabled_routes;                                       /* NULL: all are offered */
+    char *mount_prefix;                                           /* NULL: none */
+    char **configurable_headers, **configurable_headers_excluded; /* NULL: the usual ones */
+
     struct config_agent *agents;
     size_t n_agents;
 };

@@ -1,10 +1,10 @@
 /* Checks the head of a request.
  *
  * When it is complete, everything that can be decided without the body is decided, in this
- * order: the target's form, Host, path, route, Origin, the reserve (listener.c), OPTIONS, 404
- * and 405, the caller's rights (`admit`), Expect and the body's length.  A request that is
- * refused while its body is still on the way ends the connection, because the next request
- * could not be told from the rest of the body. */
+ * order: the target's form, Host, path, route, Origin, the reserve (listener.c), whether
+ * another program answers it (`divert`), OPTIONS, 404 and 405, the caller's rights (`admit`),
+ * Expect and the body's length.  A request that is refused while its body is still on the way
+ * ends the connection, because the next request could not be told from the rest of the body. */
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -147,6 +147,16 @@ static bool decode_params(struct http_request *req)
     return true;
 }
 
+static struct str without_prefix(const struct http_request *req, struct str path)
+{
+    const char *prefix = req->loop->server->options.prefix;
+    struct str p = prefix != NULL ? str_of(prefix) : STR("");
+
+    if (p.n == 0 || !str_starts(path, p) || (path.n > p.n && path.p[p.n] != '/'))
+        return path;
+    return path.n > p.n ? str_skip(path, p.n) : STR("/");
+}
+
 /* Decodes path, parameters and query into one buffer, which is reserved at once: pointers into
  * it stay valid. */
 static bool find_route(struct http_request *req, struct str target)
@@ -155,6 +165,7 @@ static bool find_route(struct http_request *req, struct str target)
     struct str path = mark > 0 ? str_head(target, mark) : STR("/"); /* of a URL without one */
     struct str query = str_skip(target, mark + 1);
 
+    path = without_prefix(req, path);
     if (!buf_reserve(&req->decoded, 2 * path.n + query_room(query)))
         return decline(req, 500, "Out of memory");
     if (!decode_path(req, path))
@@ -181,6 +192,13 @@ static bool check_origin(struct http_request *req)
     return decline(req, 403, "%s",
                    req->origin == GUARD_FOREIGN ? "Origin not allowed"
                                                 : "Cross-site request not allowed");
+}
+
+static bool check_away(struct http_request *req)
+{
+    const struct http_options *o = &req->loop->server->options;
+
+    return o->divert == NULL || pipeline_has(req) || !o->divert(req, o->arg);
 }
 
 static bool check_reserve(struct http_request *req)
@@ -221,10 +239,14 @@ static bool answer_options(struct http_request *req)
 
 static bool check_route(struct http_request *req)
 {
+    const struct http_options *o = &req->loop->server->options;
     bool is_options = strcmp(req->method, "OPTIONS") == 0;
 
     if (req->match.route != NULL)
         return true;
+    if (is_options && req->match.methods == 0 && o->divert != NULL &&
+        !str_absent(http_header(req, "access-control-request-method")))
+        req->match.methods = ROUTER_ALL_METHODS; /* it may be a path of another program */
     if (is_options && (req->match.methods != 0 || str_is(req->path, "*")))
         return answer_options(req);
     if (req->match.methods == 0)
@@ -278,6 +300,7 @@ void request_check(struct http_request *req)
     req->keep_alive = llhttp_should_keep_alive(&req->parser.llhttp) != 0;
     choose_id(req);
     if (check_target(req, target) && find_route(req, target) && check_host(req) &&
-        check_origin(req) && check_reserve(req) && check_route(req) && check_caller(req))
+        check_origin(req) && check_reserve(req) && check_away(req) && check_route(req) &&
+        check_caller(req))
         accept_body(req);
 }

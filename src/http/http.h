@@ -70,9 +70,19 @@ struct http_options {
     /* Called when a request's route is known and before any of its body is read.  Returns true
      * to let the request go on; false when it has answered.  NULL: every request goes on. */
     bool (*admit)(struct http_request *req, const struct http_route *route, void *arg);
+    /* Called when a request's head is known and its host and origin are allowed, whether or not
+     * it has a route.  Returns true when it has taken the connection over, by http_tunnel().
+     * NULL: it takes none. */
+    bool (*divert)(struct http_request *req, void *arg);
+    /* Called when a request is complete, before its handler.  Returns true when it keeps the
+     * request, and answers it or lets it go on (http_resume) at once or later.  NULL: it keeps
+     * none. */
+    bool (*hold)(struct http_request *req, const struct http_route *route, void *arg);
     /* Releases what http_set_visitor() gave to a connection. */
     void (*visitor_free)(void *visitor);
 
+    /* A path, "/api", below which all routes are reachable too; borrowed.  NULL: none. */
+    const char *prefix;
     /* Exact Host values that are allowed besides the bound address, localhost and loopback
      * addresses with our port; NULL-terminated, or NULL.  "*": any. */
     const char *const *hosts;
@@ -161,6 +171,12 @@ bool http_header_at(const struct http_request *req,
 /* A header, case-insensitive; absent when missing. */
 struct str http_header(const struct http_request *req, const char *name);
 struct str http_body(const struct http_request *req);
+/* Replaces the body, for a request that is held.  False: out of memory. */
+MUST_CHECK bool http_set_body(struct http_request *req, struct str body);
+/* Calls the handler of a request that was held. */
+void http_resume(struct http_request *req);
+/* Path and query as they were sent. */
+struct str http_target(const struct http_request *req);
 bool http_is_10(const struct http_request *req); /* HTTP/1.0: no chunks */
 /* The connection is above the limit of connections: answer at once and do not stream. */
 bool http_is_over(const struct http_request *req);
@@ -203,6 +219,9 @@ bool http_has_left(const struct http_request *req);
  * in the value are dropped. */
 void http_set_header(struct http_request *req, const char *name, struct str value);
 
+/* Appends the headers that the answer has because of the page that sent it (CORS). */
+void http_put_cors(const struct http_request *req, struct buf *b);
+
 /* Answers.  @body is copied unless empty; @type is NULL for none. */
 void http_respond(struct http_request *req, int status, const char *type, struct str body);
 /* {"detail": text} or, on HTTP_ROUTE_PROBLEM routes, application/problem+json.  Clients in Node
@@ -239,6 +258,12 @@ struct http_stream *http_upgrade(struct http_request *req,
                                  struct str protocol,
                                  const struct http_stream_events *events,
                                  void *data);
+
+/* The same for a request whose body is still to come, from `divert`: nothing is answered, and
+ * all bytes behind its head are the caller's, both ways. */
+struct http_stream *http_tunnel(struct http_request *req,
+                                const struct http_stream_events *events,
+                                void *data);
 
 /* Sends bytes.  They stay the caller's and must live until `ready` or `closed`; true when
  * all went out at once (no callback follows), false when `ready` will be called.  Not to be

@@ -223,9 +223,17 @@ void request_begin(struct http_request *req)
 
 static void dispatch(struct http_request *req)
 {
+    const struct http_options *o = &req->loop->server->options;
+
     conn_move(req->conn, CONN_HANDLING);
     req->is_handled = true;
     counter_add(&req->loop->counts.inflight, 1);
+    if (o->hold == NULL || !o->hold(req, req->match.route, o->arg))
+        req->match.route->handler(req);
+}
+
+void http_resume(struct http_request *req)
+{
     req->match.route->handler(req);
 }
 
@@ -393,6 +401,20 @@ bool http_header_at(const struct http_request *req,
 struct str http_body(const struct http_request *req)
 {
     return buf_text(&req->parser.body);
+}
+
+bool http_set_body(struct http_request *req, struct str body)
+{
+    buf_clear(&req->parser.body);
+    buf_str(&req->parser.body, body);
+    return req->parser.body.error == 0;
+}
+
+struct str http_target(const struct http_request *req)
+{
+    struct str host;
+
+    return request_target(req, &host);
 }
 
 bool http_is_10(const struct http_request *req)

@@ -76,6 +76,12 @@ void respond_put_head(struct http_request *req, int status, const char *type, in
     put_connection(b, req);
 }
 
+void http_put_cors(const struct http_request *req, struct buf *b)
+{
+    guard_put_headers(&http_server_limits(req->loop->server)->guard, b, req->origin,
+                      http_header(req, "origin"), &(struct guard_preflight){ 0 });
+}
+
 bool respond_is_whole(struct http_request *req, size_t from)
 {
     static const char no_memory[] = "HTTP/1.1 500 Internal Server Error\r\n"

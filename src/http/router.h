@@ -16,6 +16,7 @@ struct router;
 enum {
     ROUTER_MAX_PARAMS = 8,
     ROUTER_MAX_SEGMENTS = 24,
+    ROUTER_ALL_METHODS = (1 << 7) - 1, /* as bits */
 };
 
 struct router_match {

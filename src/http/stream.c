@@ -174,6 +174,19 @@ struct http_stream *http_upgrade(struct http_request *req,
     return begin(req, send_upgrade_head(req, protocol), events, data);
 }
 
+struct http_stream *http_tunnel(struct http_request *req,
+                                const struct http_stream_events *events,
+                                void *data)
+{
+    conn_move(req->conn, CONN_HANDLING);
+    if (!respond_begin(req))
+        return NULL;
+    req->conn->is_chunked = req->conn->stays = false;
+    req->status = 101; /* as for an upgrade: what follows is not ours */
+    req->keep_alive = true;
+    return begin(req, true, events, data);
+}
+
 /* --- sending ----------------------------------------------------------------------- */
 
 struct stream_write {

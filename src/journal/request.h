@@ -131,7 +131,7 @@ struct submit_request {
     /* For a run of the header's thread: */
     struct run_row run; /* with kwargs it is a run; also out */
     struct str resume;  /* answers to its thread's questions: JSON; or absent */
-    bool makes_thread;  /* creates the thread if it does not exist */
+    bool makes_thread;  /* creates the thread if it does not exist, with the run's metadata */
     bool is_temporary;  /* the thread is new, with an id made by the server, and is deleted with
                            the run */
     struct str asked;   /* used by the journal: the thread's questions */

@@ -254,6 +254,28 @@ static bool is_open(const struct active_job *job)
     return !job->deleted && !job_state_is_final(job->state);
 }
 
+/* The run's metadata, for a thread that is made for it: its owner must find it by them. */
+static struct str of_run(struct journal_request *req)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
+    struct str ret = STR_NONE;
+    struct json json;
+
+    if (str_empty(req->submit.run.metadata) ||
+        json_read(&reader, req->submit.run.metadata, &json, NULL) != 0)
+        return STR_NONE;
+    json_begin(&b);
+    json_each_member(key, value, json.root) {
+        if (str_is(json_text(key), "created_by"))
+            continue; /* of the run alone */
+        json_put_key(&b, json_text(key));
+        json_put_value(&b, value);
+    }
+    json_end(&b);
+    return b.error == 0 && arena_copy(&req->mem, buf_text(&b), &ret) ? ret : STR_NONE;
+}
+
 bool threads_may_enter(struct journal *j,
                        struct journal_request *req,
                        struct thread_row *ret_thread)
@@ -268,6 +290,7 @@ bool threads_may_enter(struct journal *j,
     if (err == ERR_NOT_FOUND && req->submit.makes_thread) {
         *ret_thread = (struct thread_row){ .id = req->thread,
                                            .owner = req->submit.owner,
+                                           .metadata = of_run(req),
                                            .is_temporary = req->submit.is_temporary };
         fill(j, ret_thread);
         return true;

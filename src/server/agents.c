@@ -8,11 +8,15 @@
 #include "base/utf8.h"
 #include "server/log.h"
 
+#include "base/clock.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { COMPANION_LOOKS = 1500, COMPANION_LOOK_MS = 20 };
 
 /* --- as the settings have them ----------------------------------------------------------- */
 
@@ -254,6 +258,11 @@ int server_start_agents(struct server *s, struct error *err)
     return code == 0 && s->arq != NULL ? arq_server_start(s->arq, err) : code;
 }
 
+void server_log_line(struct server *s, struct str name, struct str line)
+{
+    on_stderr(s, STR_NONE, name, line);
+}
+
 /* The address under which our processes reach us.  With TLS it is the Unix socket, if there is
  * one: the certificate is for other names. */
 static void put_address(const struct server *s, char *ret, size_t n)
@@ -281,8 +290,13 @@ int server_start_processes(struct server *s, struct error *err)
     char url[PATH_MAX + 32] = "SPOOLWIRE_URL=";
     char *const more[] = { url, NULL };
 
-    if (s->exec == NULL)
-        return 0;
     put_address(s, url + strlen(url), sizeof(url) - strlen(url));
-    return exec_start(s->exec, more, err);
+    int code = s->exec != NULL ? exec_start(s->exec, more, err) : 0;
+    if (code == 0 && s->companion != NULL)
+        code = companion_start(s->companion, url + sizeof("SPOOLWIRE_URL=") - 1, err);
+    for (int i = 0; code == 0 && s->companion != NULL && i < COMPANION_LOOKS &&
+                    companion_news(s->companion) == NULL;
+         i++)
+        clock_sleep_ms(COMPANION_LOOK_MS); /* requests before it is ready are refused */
+    return code;
 }

@@ -3,6 +3,8 @@
 #include "server/server.h"
 
 #include "api/admit.h"
+#include "api/divert.h"
+#include "api/langgraph/authorize.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "server/log.h"
@@ -252,6 +254,9 @@ struct http_options server_http_options(struct server *s, const struct server_co
         .loop_start = api_loop_start,
         .loop_stop = api_loop_stop,
         .admit = api_admit,
+        .divert = s->companion != NULL ? api_divert : NULL,
+        .hold = s->companion != NULL ? authorize_hold : NULL,
+        .prefix = c->mount_prefix,
         .visitor_free = api_visitor_free,
         .hosts = (const char *const *)c->hosts,
         .origins = (const char *const *)c->origins,
@@ -270,6 +275,26 @@ struct http_options server_http_options(struct server *s, const struct server_co
     };
 }
 
+static void on_companion_line(void *arg, struct str line)
+{
+    server_log_line(arg, STR("companion"), line);
+}
+
+int server_make_companion(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    struct companion_options options = { .argv = c->companion,
+                                         .cwd = c->companion_cwd,
+                                         .watch = c->companion_watch,
+                                         .mark = s->mark[0] != '\0' ? s->mark : NULL,
+                                         .is_guarding = c->companion_guards,
+                                         .ask_ms = c->companion_timeout_ms,
+                                         .log = on_companion_line,
+                                         .arg = s };
+
+    return c->companion != NULL ? companion_new(&options, &s->companion, err) : 0;
+}
+
 int server_start_http(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
@@ -286,6 +311,11 @@ int server_start_http(struct server *s, struct error *err)
     s->app.redis = s->redis;
     s->app.arq = s->arq;
     s->app.ui = c->ui;
+    s->app.companion = s->companion;
+    s->app.mount_prefix = c->mount_prefix;
+    s->app.disabled = c->disabled_routes;
+    s->app.headers = c->configurable_headers;
+    s->app.no_headers = c->configurable_headers_excluded;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);

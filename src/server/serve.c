@@ -107,6 +107,7 @@ static void stop(struct server *s)
         http_server_stop(s->http);
     if (s->arq != NULL)
         arq_server_stop(s->arq);
+    companion_stop(s->companion);
     if (s->exec != NULL)
         exec_stop(s->exec);
     redis_service_stop(s->redis);
@@ -130,6 +131,7 @@ static void stop(struct server *s)
     hub_shared_free(s->hub_shared);
     store_close(s->store);
     cluster_free(s->cluster);
+    companion_free(s->companion);
     free(s->exec_agents);
     free(s->exec_names);
     free(s->arq_functions);
@@ -165,6 +167,8 @@ static int run(struct server *s, const sigset_t *set)
     }
     if (code == 0)
         code = server_start_agents(s, &err);
+    if (code == 0)
+        code = server_make_companion(s, &err);
     if (code == 0)
         code = server_start_http(s, &err);
     if (code == 0)

@@ -9,6 +9,7 @@
 #include "agents/exec.h"
 #include "api/api.h"
 #include "cluster/cluster.h"
+#include "companion/companion.h"
 #include "redis/service.h"
 #include "server/generation.h"
 #include "server/serve.h"
@@ -37,6 +38,7 @@ struct server {
     struct arq_server *arq;             /* NULL: no queue is served */
     struct arq_function *arq_functions; /* owned */
     size_t n_functions;
+    struct companion *companion; /* NULL: there is none */
     struct app app;
     struct http_server *http;
     struct tail_watch certificate; /* with TLS */
@@ -55,6 +57,8 @@ struct server {
 void server_find_self(struct server *s);
 int server_make_agents(struct server *s, struct error *err);
 int server_start_agents(struct server *s, struct error *err);
+/* Writes a line that a process of @name has printed to the server's log. */
+void server_log_line(struct server *s, struct str name, struct str line);
 /* After HTTP: a process may send requests as soon as it runs. */
 int server_start_processes(struct server *s, struct error *err);
 
@@ -65,6 +69,8 @@ int server_start_tokens(struct server *s, struct error *err);
 /* Only if something is published or subscribed to. */
 int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
+/* Only if the settings have one; before HTTP, which knows its sockets. */
+int server_make_companion(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);
 
 /* --- cluster.c ----------------------------------------------------------------- */

@@ -9,10 +9,16 @@
  *                                                  one, then it exits: 0 when a job was done, whatever its
  *                                                  outcome, 75 when there was none
  *
+ *     spoolwire-run --companion --auth FILE:EXPORT --app FILE:EXPORT
+ *                                                  as the server's companion: the project's own
+ *                                                  authentication handlers and HTTP app; with --check
+ *                                                  it only loads them
+ *
  * The server is that of SPOOLWIRE_URL and SPOOLWIRE_TOKEN; a pool's process gets both from it.
  */
 import { inspect, parseArgs } from 'node:util';
 
+import { serveCompanion } from '../src/node/companion.js';
 import { Graph } from '../src/node/graph.js';
 import { BrokenGraph, servePool } from '../src/node/pool.js';
 import { Wire } from '../src/node/wire.js';
@@ -21,6 +27,7 @@ import { Worker } from '../src/node/worker.js';
 const OLDEST_NODE = 20;
 
 const USAGE = `usage: spoolwire-run [--fail-jobs] FILE:EXPORT
+       spoolwire-run --companion [--auth FILE:EXPORT] [--app FILE:EXPORT] [--settings JSON] [--check]
        spoolwire-run --pull [--url URL] [--token TOKEN] [--concurrency N] [--once] [--wait SECONDS]
                      [--on-stop finish|return|lose] [--grace SECONDS] AGENT=FILE:EXPORT...`;
 const NO_JOB = 75; // EX_TEMPFAIL
@@ -86,6 +93,11 @@ async function main() {
             wait: { type: 'string' },
             'on-stop': { type: 'string' },
             grace: { type: 'string' },
+            companion: { type: 'boolean' },
+            auth: { type: 'string' },
+            app: { type: 'string' },
+            settings: { type: 'string' },
+            check: { type: 'boolean' },
             help: { type: 'boolean', short: 'h' },
         },
     });
@@ -93,6 +105,7 @@ async function main() {
     if (values.help) return console.log(USAGE);
     if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE)
         refuse(`this is Node ${process.versions.node}; LangGraph needs ${OLDEST_NODE} or newer: npm install -g node@22`);
+    if (values.companion) return serveCompanion(values);
     if (positionals.length === 0) refuse(USAGE);
     if (values.pull) return pull(positionals, values);
     if (positionals.length !== 1) refuse('one graph for each pool');

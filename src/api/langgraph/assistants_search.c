@@ -3,6 +3,7 @@
 
 #include "journal/assistants.h"
 
+#include "auth/auth_filter.h"
 #include "auth/token.h"
 #include "base/array.h"
 #include "base/json_match.h"
@@ -45,6 +46,7 @@ static bool fits(struct assistant_search *s, const struct assistant_row *row)
     struct json whole, part;
 
     return (str_absent(s->graph) || str_eq(s->graph, row->graph)) &&
+           auth_filter_lets(s->query->filters, row->metadata) &&
            (str_absent(s->name) || langgraph_has(row->name, s->name)) &&
            (str_absent(s->metadata) || (json_read(&s->one, row->metadata, &whole, NULL) == 0 &&
                                         json_read(&s->other, s->metadata, &part, NULL) == 0 &&

@@ -4,6 +4,7 @@
  * behalf of a job (?job=JOB&lease=TOKEN).  A namespace is a list of labels in a body and "a.b"
  * in a query; in the store it is "a.b." (store/items.h). */
 #include "api/langgraph/items.h"
+#include "api/langgraph/authorize.h"
 
 #include "api/admit.h"
 #include "api/worker/lease.h"
@@ -159,12 +160,22 @@ void items_put(struct buf *b, const struct item_row *row)
 
 /* --- one item -------------------------------------------------------------------------- */
 
-static int on_item(void *arg, const struct item_row *row)
+static void put_item(struct buf *b, const struct item_row *row)
 {
-    struct buf *b = arg;
-
     items_put(b, row);
     json_end(b);
+}
+
+static int on_item(void *arg, const struct item_row *row)
+{
+    struct store_query *query = arg;
+
+    if (authorize_lets_item(query->filters, row)) {
+        put_item(&query->out, row);
+    } else {
+        query->status = 404;
+        buf_lit(&query->out, "Item not found");
+    }
     return 0;
 }
 
@@ -221,7 +232,7 @@ static void run_item(struct thread_task *task, struct store *store)
 
     if (!items_find_owner(query, store, s))
         return;
-    int code = store_item(store, &s->item, clock_wall_ms(), on_item, &query->out, &why);
+    int code = store_item(store, &s->item, clock_wall_ms(), on_item, query, &why);
     if (query->out.n == 0)
         buf_lit(&query->out, "null");
     if (code != 0)
@@ -267,14 +278,38 @@ static bool read_query_ns(struct http_request *req, struct arena *mem, struct st
     return arena_copy(mem, str_make(with_dot, text.n + 1), ret) || api_no_memory(req);
 }
 
+/* The item of the query, or the one that the project's handlers have put in its place. */
+static bool read_asked(struct http_request *req,
+                       struct arena *mem,
+                       struct str *ret_ns,
+                       struct str *ret_key)
+{
+    const struct authorization *a = authorization_of(req);
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    struct json json;
+
+    if (a == NULL || str_absent(a->place))
+        return read_query_ns(req, mem, ret_ns) &&
+               read_key(req, mem, http_query(req, "key"), ret_key);
+    if (json_read(&reader, a->place, &json, NULL) != 0)
+        return api_no_memory(req);
+    return items_read_ns(req, mem, json_at(json.root, "namespace"), ret_ns) &&
+           read_key(req, mem, json_text(json_at(json.root, "key")), ret_key);
+}
+
 static void answer_touched(struct journal_call *call)
 {
     const struct item_request *item = &call->journal.item;
+    const struct authorization *a = authorization_of(call->req);
 
     if (journal_call_refused(call))
         return;
+    if (item->is_found && a != NULL && !authorize_lets_item(a->filters, &item->row)) {
+        http_respond_error(call->req, 404, "Item not found");
+        return;
+    }
     if (item->is_found)
-        (void)on_item(&call->out, &item->row);
+        put_item(&call->out, &item->row);
     else
         buf_lit(&call->out, "null");
     api_json(call->req, 200, &call->out);
@@ -289,8 +324,7 @@ static void touch(struct http_request *req)
         return;
     struct item_row *row = &call->journal.item.row;
     row->owner = owner_of(call->token);
-    if (read_query_ns(req, &call->journal.mem, &row->ns) &&
-        read_key(req, &call->journal.mem, http_query(req, "key"), &row->key) &&
+    if (read_asked(req, &call->journal.mem, &row->ns, &row->key) &&
         (!is_for_job(req) || lease_read_job(call, http_query(call->req, "job"))))
         journal_call_post(call);
     else
@@ -310,8 +344,7 @@ void api_item(struct http_request *req)
     struct item_search *s = query != NULL ? query->data : NULL;
     if (query == NULL)
         return;
-    if (read_query_ns(req, &query->mem, &s->item.ns) &&
-        read_key(req, &query->mem, http_query(req, "key"), &s->item.key))
+    if (read_asked(req, &query->mem, &s->item.ns, &s->item.key))
         store_query_post(query);
     else
         store_query_free(query);

@@ -5,6 +5,7 @@
 #include "api/langgraph/items.h"
 
 #include "api/admit.h"
+#include "api/langgraph/authorize.h"
 #include "api/langgraph/langgraph.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -22,6 +23,7 @@ struct item_hit {
 
 struct item_search_page {
     const struct item_search *search;
+    struct str filters; /* of the project's authorization handlers */
     struct json_reader value, filter;
     struct json wanted;    /* the filter */
     struct buf all;        /* JSON of the items, concatenated */
@@ -46,6 +48,9 @@ static int on_candidate(void *arg, const struct item_row *row)
     const struct item_search *q = s->search;
     struct json value;
     size_t n_words = 0;
+
+    if (!authorize_lets_item(s->filters, row))
+        return ++s->n_seen == MAX_SCAN;
 
     if (!str_absent(q->filter) && (json_read(&s->value, row->value, &value, NULL) != 0 ||
                                    !json_matches(value.root, s->wanted.root)))
@@ -97,7 +102,7 @@ static void run_search(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
     struct item_search *q = query->data;
-    struct item_search_page s = { .search = q };
+    struct item_search_page s = { .search = q, .filters = query->filters };
     struct error why = { 0 };
 
     if (!items_find_owner(query, store, q))
@@ -194,6 +199,7 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
 
 struct naming {
     const struct item_search *search;
+    struct str filters; /* of the project's authorization handlers */
     struct buf *out;
     char last[ITEM_MAX_NS]; /* the last namespace that was listed */
     size_t last_n;
@@ -243,7 +249,8 @@ static int on_ns(void *arg, struct str ns)
     struct naming *n = arg;
     const struct item_search *q = n->search;
 
-    if (!begins_with(ns, q->item.ns) || !ends_with(ns, q->suffix))
+    if (!begins_with(ns, q->item.ns) || !ends_with(ns, q->suffix) ||
+        !authorize_lets_item(n->filters, &(struct item_row){ .ns = ns }))
         return 0;
     if (q->max_depth > 0)
         ns = str_head(ns, ns.n - skip_labels(ns, q->max_depth).n);
@@ -261,7 +268,7 @@ static void run_namespaces(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
     struct item_search *q = query->data;
-    struct naming n = { .search = q, .out = &query->out };
+    struct naming n = { .search = q, .filters = query->filters, .out = &query->out };
     struct error why = { 0 };
 
     if (!items_find_owner(query, store, q))

@@ -4,9 +4,12 @@
  * in the metadata, the client's values win. */
 #include "api/langgraph/langgraph.h"
 
+#include "api/authorization.h"
 #include "base/error.h"
 #include "http/header.h"
 #include "base/json_merge.h"
+
+enum { MAX_HEADER_NAME = 64 };
 
 /* Members that are passed to the worker unchanged. */
 static const struct {
@@ -32,12 +35,39 @@ static void put_member(struct buf *b, const char *name, const yyjson_val *value)
     json_put_value(b, value);
 }
 
-static bool is_passed_on(struct str name)
+/* Does the name, whatever the case of its letters, match a pattern in which "*" is any text? */
+static bool is_like(struct str name, struct str pattern)
 {
-    char low[64];
+    while (pattern.n > 0 && pattern.p[0] != '*') {
+        if (name.n == 0 || !header_eq(str_head(name, 1), str_head(pattern, 1)))
+            return false;
+        name = str_skip(name, 1);
+        pattern = str_skip(pattern, 1);
+    }
+    if (pattern.n == 0)
+        return name.n == 0;
+    for (size_t i = 0; i <= name.n; i++)
+        if (is_like(str_skip(name, i), str_skip(pattern, 1)))
+            return true;
+    return false;
+}
 
-    if (name.n < 3 || name.n >= sizeof(low))
+static bool is_listed(char *const *patterns, struct str name)
+{
+    for (size_t i = 0; patterns != NULL && patterns[i] != NULL; i++)
+        if (is_like(name, str_of(patterns[i])))
+            return true;
+    return false;
+}
+
+static bool is_passed_on(const struct app *app, struct str name)
+{
+    if (name.n < 3 || name.n >= MAX_HEADER_NAME || is_listed(app->no_headers, name))
         return false;
+    if (app->headers != NULL)
+        return is_listed(app->headers, name);
+    if (header_eq(str_head(name, 12), STR("x-spoolwire-")))
+        return false; /* secrets of ours */
     return header_is(name, "user-agent") ||
            ((name.p[0] == 'x' || name.p[0] == 'X') && name.p[1] == '-' &&
             !header_is(name, "x-api-key") && !header_is(name, "x-tenant-id") &&
@@ -45,15 +75,16 @@ static bool is_passed_on(struct str name)
 }
 
 /* Request headers that graphs may read, by their names in lower case. */
-static void put_headers(struct buf *b, const struct http_request *req)
+static void put_headers(struct buf *b, struct http_request *req)
 {
+    const struct app *app = app_loop_of(req)->app;
     struct str name, value;
 
     json_begin(b);
     for (size_t i = 0; http_header_at(req, i, &name, &value); i++) {
-        char low[64];
+        char low[MAX_HEADER_NAME];
 
-        if (!is_passed_on(name))
+        if (!is_passed_on(app, name))
             continue;
         for (size_t k = 0; k < name.n; k++)
             low[k] = name.p[k] >= 'A' && name.p[k] <= 'Z' ? (char)(name.p[k] + 32) : name.p[k];
@@ -119,6 +150,16 @@ static void put_context(struct buf *b,
         b->error = given.error;
 }
 
+/* Whom the project's own handlers have authenticated. */
+static void put_user(struct buf *b, const struct authorization *a)
+{
+    if (a == NULL)
+        return;
+    json_add_raw(b, "langgraph_auth_user", a->user);
+    json_add_text(b, "langgraph_auth_user_id", a->identity);
+    json_add_raw(b, "langgraph_auth_permissions", a->permissions);
+}
+
 /* The config with `configurable` as graphs expect it: the headers, the client's values, and the
  * ids of the run. */
 static void put_config(struct buf *out,
@@ -141,6 +182,7 @@ static void put_config(struct buf *out,
     json_add_str(&ids, "assistant_id", j->submit.run.assistant);
     if (!str_absent(j->submit.tick.cron))
         json_add_str(&ids, "cron_id", j->submit.tick.cron);
+    put_user(&ids, authorization_of(call->req));
     json_end(&ids);
     json_merge(&merged, buf_text(&headers), buf_text(&given));
     json_begin(&over);

@@ -3,6 +3,7 @@
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
+#include "api/langgraph/authorize.h"
 #include "auth/access.h"
 #include "base/error.h"
 #include "transport/thread_stream.h"
@@ -56,7 +57,7 @@ static void take_command(struct http_request *req)
     const struct token *token = api_token(req);
 
     if (token != NULL && (token->access & ACCESS_CLIENT) != 0)
-        api_thread_command(req);
+        authorize_command(req, api_thread_command);
     else
         http_respond_error(req, 403, "this token may read, but not send commands");
 }

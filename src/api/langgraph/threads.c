@@ -2,6 +2,7 @@
 #include "api/langgraph/langgraph.h"
 
 #include "api/admit.h"
+#include "auth/auth_filter.h"
 #include "base/error.h"
 #include "base/json_match.h"
 #include "jobs/job_scope.h"
@@ -215,6 +216,7 @@ static bool fits(struct thread_search_page *s, const struct thread_row *row)
     return job_scope_includes(store_query_job_scope(s->query), row->id, row->owner) &&
            (str_absent(s->what->status) || str_eq(s->what->status, row->status)) &&
            (s->ids.root == NULL || has_id(s->ids.root, row->id)) &&
+           auth_filter_lets(s->query->filters, row->metadata) &&
            contains(s, row->metadata, s->metadata.root) &&
            contains(s, row->values, s->values.root);
 }

@@ -10,6 +10,8 @@ processes, such as Kubernetes Jobs, Slurm arrays or cron.  It exits with 0 when 
 whatever its outcome, with 75 when there was none, and with anything else when it is broken: the
 agents are imported before a job is leased.
 
+`companion` runs a project's own authentication handlers and HTTP app for the server (companion.py).
+
 `dask`, `celery` and `ray` submit tickets to an engine: a task for each job that waits (bridge.py).
 """
 
@@ -25,7 +27,7 @@ import threading
 import time
 from typing import Any
 
-from . import engines
+from . import companion, engines
 from .agent import Agent, BrokenAgent, agent_of
 from .client import Client
 from .errors import GraphLoadError, SpoolwireError
@@ -68,6 +70,7 @@ def arguments() -> argparse.ArgumentParser:
     engines.add_dask(commands)
     engines.add_celery(commands)
     engines.add_ray(commands)
+    companion.add_companion(commands)
     return parser
 
 
@@ -157,6 +160,9 @@ def main() -> None:
     try:
         if args.command in engines.ENGINES:
             asyncio.run(engines.feed(args))
+            return
+        if args.command == "companion":
+            asyncio.run(companion.run(args))
             return
         if args.command == "ticket":
             sys.exit(asyncio.run(pull_once(args, named_agents(args.agents))))

@@ -1,0 +1,221 @@
+#include "cli/project_server.h"
+
+#include "base/error.h"
+#include "config/text/strings.h"
+
+#include <stdlib.h>
+
+enum { MAX_SETTINGS = 65536 };
+
+typedef void ignored_cb(void *arg, const char *sentence);
+
+static int no_memory(struct error *err)
+{
+    return error_set(err, ERR_NOMEM, "out of memory");
+}
+
+/* A text, or absent. */
+static int read_text(const yyjson_val *value, const char *name, char **ret, struct error *err)
+{
+    struct str text = json_text(value);
+
+    if (json_is_null(value))
+        return 0;
+    if (str_empty(text))
+        return error_set(err, ERR_TYPE, "'%s' is no text", name);
+    *ret = string_copy(text);
+    return *ret != NULL ? 0 : no_memory(err);
+}
+
+static int read_list(const yyjson_val *list, const char *name, char ***ret, struct error *err)
+{
+    if (json_is_null(list))
+        return 0;
+    if (!yyjson_is_arr((yyjson_val *)(uintptr_t)list))
+        return error_set(err, ERR_TYPE, "'%s' is no list of texts", name);
+    json_each(item, list) {
+        if (str_empty(json_text(item)))
+            return error_set(err, ERR_TYPE, "'%s' is no list of texts", name);
+        if (strings_add(ret, json_text(item)) != 0)
+            return no_memory(err);
+    }
+    return 0;
+}
+
+struct ignored_member {
+    const char *name, *sentence;
+};
+
+static void note(const yyjson_val *object,
+                 const struct ignored_member *members,
+                 size_t n,
+                 ignored_cb *ignored,
+                 void *arg)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!json_is_null(json_get(object, str_of(members[i].name))))
+            ignored(arg, members[i].sentence);
+}
+
+/* --- auth ------------------------------------------------------------------------------------
+ */
+
+static int read_auth(struct project_server *p,
+                     const yyjson_val *auth,
+                     ignored_cb *ignored,
+                     void *arg,
+                     struct error *err)
+{
+    static const struct ignored_member members[] = {
+        { "openapi", "'auth.openapi' is ignored: /openapi.json names no security schemes" },
+        { "allow_langsmith_api_keys",
+          "'auth.allow_langsmith_api_keys' is ignored: keys of LangSmith are not known here" },
+    };
+
+    if (json_is_null(auth))
+        return 0;
+    if (!yyjson_is_obj((yyjson_val *)(uintptr_t)auth))
+        return error_set(err, ERR_TYPE, "'auth' is no object");
+    note(auth, members, sizeof(members) / sizeof(members[0]), ignored, arg);
+    return read_text(json_at(auth, "path"), "auth.path", &p->auth, err);
+}
+
+/* What the companion needs to know, of both members. */
+static int make_settings(struct project_server *p,
+                         const yyjson_val *auth,
+                         const yyjson_val *http,
+                         struct error *err)
+{
+    struct buf b LOCAL_BUF(MAX_SETTINGS);
+
+    json_begin(&b);
+    json_add_bool(&b, "disable_studio_auth",
+                  yyjson_is_true(json_at(auth, "disable_studio_auth")));
+    json_add_bool(&b, "enable_custom_route_auth",
+                  yyjson_is_true(json_at(http, "enable_custom_route_auth")));
+    if (yyjson_is_obj(json_at(auth, "cache")))
+        json_add_value(&b, "cache", json_at(auth, "cache"));
+    json_end(&b);
+    p->settings = b.error == 0 ? string_copy(buf_text(&b)) : NULL;
+    return p->settings != NULL ? 0 : no_memory(err);
+}
+
+/* --- http ------------------------------------------------------------------------------------
+ */
+
+static int read_cors(struct project_server *p,
+                     const yyjson_val *cors,
+                     ignored_cb *ignored,
+                     void *arg,
+                     struct error *err)
+{
+    static const struct ignored_member members[] = {
+        { "allow_methods",
+          "'http.cors.allow_methods' is ignored: pages may use the methods of each route" },
+        { "allow_headers", "'http.cors.allow_headers' is ignored: pages may send the headers "
+                           "that the server reads" },
+        { "allow_credentials", "'http.cors.allow_credentials' is ignored: pages of the origins "
+                               "that are listed may send credentials" },
+        { "allow_origin_regex",
+          "'http.cors.allow_origin_regex' is ignored: list the origins in allow_origins" },
+        { "expose_headers", "'http.cors.expose_headers' is ignored: pages may read the headers "
+                            "that the server sends" },
+        { "max_age", "'http.cors.max_age' is ignored: it is 10 minutes" },
+    };
+
+    if (json_is_null(cors))
+        return 0;
+    note(cors, members, sizeof(members) / sizeof(members[0]), ignored, arg);
+    return read_list(json_at(cors, "allow_origins"), "http.cors.allow_origins", &p->origins,
+                     err);
+}
+
+static int read_disabled(struct project_server *p, const yyjson_val *http, struct error *err)
+{
+    static const struct {
+        const char *member, *part;
+    } parts[] = {
+        { "disable_assistants", "assistants" },
+        { "disable_threads", "threads" },
+        { "disable_runs", "runs" },
+        { "disable_store", "store" },
+        { "disable_meta", "meta" },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (yyjson_is_true(json_get(http, str_of(parts[i].member))) &&
+            strings_add(&p->disabled, str_of(parts[i].part)) != 0)
+            return no_memory(err);
+    return 0;
+}
+
+static int read_headers(struct project_server *p, const yyjson_val *given, struct error *err)
+{
+    yyjson_val *includes = json_at(given, "includes"), *excludes = json_at(given, "excludes");
+
+    if (includes == NULL)
+        includes = json_at(given, "include");
+    if (excludes == NULL)
+        excludes = json_at(given, "exclude");
+    int code = read_list(includes, "http.configurable_headers.includes", &p->headers, err);
+    if (code == 0)
+        code = read_list(excludes, "http.configurable_headers.excludes", &p->no_headers, err);
+    return code;
+}
+
+static int read_http(struct project_server *p,
+                     const yyjson_val *http,
+                     ignored_cb *ignored,
+                     void *arg,
+                     struct error *err)
+{
+    static const struct ignored_member members[] = {
+        { "logging_headers", "'http.logging_headers' is ignored: headers are never logged" },
+        { "middleware_order", "'http.middleware_order' is ignored: the app's middleware comes "
+                              "before authentication" },
+    };
+
+    if (json_is_null(http))
+        return 0;
+    if (!yyjson_is_obj((yyjson_val *)(uintptr_t)http))
+        return error_set(err, ERR_TYPE, "'http' is no object");
+    note(http, members, sizeof(members) / sizeof(members[0]), ignored, arg);
+    int code = read_text(json_at(http, "app"), "http.app", &p->app, err);
+    if (code == 0)
+        code = read_text(json_at(http, "mount_prefix"), "http.mount_prefix", &p->prefix, err);
+    if (code == 0)
+        code = read_cors(p, json_at(http, "cors"), ignored, arg, err);
+    if (code == 0)
+        code = read_disabled(p, http, err);
+    return code == 0 ? read_headers(p, json_at(http, "configurable_headers"), err) : code;
+}
+
+/* --- both ------------------------------------------------------------------------------------
+ */
+
+int project_server_read(struct project_server *p,
+                        const yyjson_val *root,
+                        void (*ignored)(void *arg, const char *sentence),
+                        void *arg,
+                        struct error *err)
+{
+    yyjson_val *auth = json_at(root, "auth"), *http = json_at(root, "http");
+    int code = read_auth(p, auth, ignored, arg, err);
+
+    if (code == 0)
+        code = read_http(p, http, ignored, arg, err);
+    return code == 0 ? make_settings(p, auth, http, err) : code;
+}
+
+void project_server_done(struct project_server *p)
+{
+    free(p->auth);
+    free(p->app);
+    free(p->settings);
+    free(p->prefix);
+    strings_free(p->origins);
+    strings_free(p->disabled);
+    strings_free(p->headers);
+    strings_free(p->no_headers);
+    *p = (struct project_server){ 0 };
+}
