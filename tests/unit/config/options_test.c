@@ -187,6 +187,16 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "arq_keep_result: 41m\n"
                                    "arq_health: 42s\n"
                                    "arq_expire_function: ex\n"
+                                   "ui: ui\n"
+                                   "companion: [one, two]\n"
+                                   "companion_cwd: cwd\n"
+                                   "companion_watch: [w]\n"
+                                   "companion_guards: true\n"
+                                   "companion_timeout: 43s\n"
+                                   "disabled_routes: [store, meta]\n"
+                                   "mount_prefix: /api\n"
+                                   "configurable_headers: ['x-*']\n"
+                                   "configurable_headers_excluded: [x-key]\n"
                                    "demo: false\n";
 
 static void assert_every_option(const struct server_config *c)
@@ -260,6 +270,16 @@ static void assert_every_option(const struct server_config *c)
     assert_int_equal(c->arq_keep_result_ms, 41 * 60000);
     assert_int_equal(c->arq_health_ms, 42000);
     assert_string_equal(c->arq_expire_function, "ex");
+    assert_string_equal(c->ui, "ui");
+    assert_string_equal(c->companion[1], "two");
+    assert_string_equal(c->companion_cwd, "cwd");
+    assert_string_equal(c->companion_watch[0], "w");
+    assert_true(c->companion_guards);
+    assert_int_equal(c->companion_timeout_ms, 43000);
+    assert_string_equal(c->disabled_routes[1], "meta");
+    assert_string_equal(c->mount_prefix, "/api");
+    assert_string_equal(c->configurable_headers[0], "x-*");
+    assert_string_equal(c->configurable_headers_excluded[0], "x-key");
     assert_false(c->demo);
 }
 
@@ -348,6 +368,16 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "41m",
         "42s",
         "ex",
+        "ui",
+        "one,two",
+        "cwd",
+        "w",
+        "true",
+        "43s",
+        "store,meta",
+        "/api",
+        "x-*",
+        "x-key",
         "false",
     };
     /* clang-format on */
