@@ -297,6 +297,42 @@ static int put_server(struct dev *d)
     return s->auth != NULL || s->app != NULL ? put_companion(d) : EXIT_OK;
 }
 
+/* --- store
+ * ------------------------------------------------------------------------------------
+ */
+
+static void put_minutes(struct buf *out, const char *option, double minutes)
+{
+    if (minutes <= 0)
+        return;
+    text_format(out, "%s: ", option);
+    buf_i64(out, (int64_t)(minutes * 60000) > 0 ? (int64_t)(minutes * 60000) : 1);
+    buf_lit(out, "ms\n");
+}
+
+/* Items are indexed by the first graph in the language of the embedding model. */
+static void put_store(struct dev *d)
+{
+    const struct project *p = &d->project;
+    struct buf *out = &d->settings;
+
+    put_minutes(out, "item_ttl", p->item_minutes);
+    put_minutes(out, "thread_ttl", p->thread_minutes);
+    if (p->item_stays_short)
+        buf_lit(out, "item_ttl_refresh: false\n");
+    for (size_t i = 0; p->has_index && i < p->n_graphs; i++)
+        if (p->graphs[i].kit == p->index_kit) {
+            buf_lit(out, "item_index: ");
+            put_word(out, p->graphs[i].name);
+            buf_lit(out, "\n");
+            return;
+        }
+    if (p->has_index)
+        (void)fprintf(
+            stderr, "spoolwire dev: 'store.index' is ignored: its 'embed' is in a language in "
+                    "which there is no graph\n");
+}
+
 static int write_settings(struct dev *d, const char *path, struct error *err)
 {
     struct buf *out = &d->settings;
@@ -318,6 +354,7 @@ static int write_settings(struct dev *d, const char *path, struct error *err)
         put_word(out, folder);
         buf_lit(out, "\n");
     }
+    put_store(d);
     buf_lit(out, "agents:\n");
     for (size_t i = 0; i < d->project.n_graphs; i++) {
         const struct project_graph *g = &d->project.graphs[i];

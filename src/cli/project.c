@@ -180,6 +180,56 @@ static int read_ui(struct project *p, const yyjson_val *root, struct error *err)
     return code != 0 ? code : hand_over(root, "ui_config", STR("LANGGRAPH_UI_CONFIG"), err);
 }
 
+/* Minutes, as LangGraph writes times to live; null: none. */
+static int read_minutes(const yyjson_val *value,
+                        const char *name,
+                        double *ret,
+                        struct error *err)
+{
+    if (json_is_null(value))
+        return 0;
+    if (json_number(value, ret) && *ret > 0 && *ret < 60.0 * 24 * 36500)
+        return 0;
+    return error_set(err, ERR_TYPE, "'%s' must be a number of minutes above 0", name);
+}
+
+static int read_store(struct project *p, const yyjson_val *root, struct error *err)
+{
+    const yyjson_val *store = json_at(root, "store");
+    const yyjson_val *index = json_at(store, "index"), *ttl = json_at(store, "ttl");
+    struct str embed = json_text(json_at(index, "embed"));
+    int code = hand_over(root, "store", STR("LANGGRAPH_STORE"), err);
+
+    p->has_index = !json_is_null(index);
+    if (code == 0 && p->has_index && str_empty(embed))
+        return error_set(err, ERR_TYPE, "'store.index' needs an 'embed'");
+    if (p->has_index && !kit_of(file_of(embed), &p->index_kit))
+        p->index_kit = KIT_PYTHON; /* a module, or a model of LangChain */
+    p->item_stays_short = yyjson_is_false(json_at(ttl, "refresh_on_read"));
+    if (code == 0 && !json_is_null(json_at(store, "path")))
+        return error_set(err, ERR_REFUSED,
+                         "'store.path', a store of the project's own, is not supported");
+    return code != 0 ? code
+                     : read_minutes(json_at(ttl, "default_ttl"), "store.ttl.default_ttl",
+                                    &p->item_minutes, err);
+}
+
+static int read_checkpointer(struct project *p, const yyjson_val *root, struct error *err)
+{
+    const yyjson_val *ttl = json_at(json_at(root, "checkpointer"), "ttl");
+    struct str strategy = json_text(json_at(ttl, "strategy"));
+
+    if (!json_is_null(json_at(json_at(root, "checkpointer"), "path")))
+        return error_set(err, ERR_REFUSED,
+                         "'checkpointer.path', a checkpointer of the project's own, is not "
+                         "supported: checkpoints are in spoolwire's database");
+    if (!str_absent(strategy) && !str_is(strategy, "delete"))
+        return error_set(err, ERR_REFUSED,
+                         "'checkpointer.ttl.strategy': only 'delete' is supported");
+    return read_minutes(json_at(ttl, "default_ttl"), "checkpointer.ttl.default_ttl",
+                        &p->thread_minutes, err);
+}
+
 /* --- what is not honoured ------------------------------------------------------------------
  */
 
@@ -199,11 +249,6 @@ static void note_ignored(struct project *p, const yyjson_val *root)
     static const struct {
         const char *name, *sentence;
     } members[] = {
-        { "store",
-          "'store' is ignored: items are found by namespace and filter, not by meaning, "
-          "and stay until they are deleted" },
-        { "checkpointer", "'checkpointer' is ignored: checkpoints are in spoolwire's database, "
-                          "and stay until their thread is deleted" },
         { "encryption", "'encryption' is ignored: what is stored is not encrypted" },
         { "webhooks", "'webhooks' is ignored" },
     };
@@ -311,6 +356,10 @@ static int read_all(struct project *p, struct str text, struct error *err)
         code = read_ui(p, json.root, err);
     if (code == 0)
         code = project_server_read(&p->server, json.root, add_ignored, p, err);
+    if (code == 0)
+        code = read_store(p, json.root, err);
+    if (code == 0)
+        code = read_checkpointer(p, json.root, err);
     if (code == 0)
         note_ignored(p, json.root);
     if (code == 0)

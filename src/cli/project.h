@@ -24,8 +24,13 @@ struct project {
     char *folder; /* absolute */
     struct project_graph *graphs;
     size_t n_graphs;
-    char **places; /* folders that Python modules are in; or NULL */
-    bool has_ui;   /* components, described in LANGGRAPH_UI */
+    char **places;         /* folders that Python modules are in; or NULL */
+    bool has_index;        /* items are searched by meaning, as LANGGRAPH_STORE says */
+    enum kit index_kit;    /* that of the embedding model */
+    double item_minutes;   /* how long items are kept; 0: as long as they are not deleted */
+    double thread_minutes; /* the same for threads */
+    bool item_stays_short; /* reading an item does not restart its time */
+    bool has_ui;           /* components, described in LANGGRAPH_UI */
     struct project_server server;
     /* Sentences, each about a member that is there and not honoured; NULL after the last. */
     const char *ignored[PROJECT_MAX_IGNORED + 1];

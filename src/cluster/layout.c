@@ -59,7 +59,7 @@ LAYOUT(write, BOTH(task) BOTH(path) BOTH(channel) BOTH(idx)
 #undef S
 #define S struct item_row
 LAYOUT(item_row, BOTH(owner) BOTH(ns) BOTH(key) BOTH(value) BOTH(created) BOTH(updated)
-    BOTH(ttl_ms) BOTH(expires));
+    BOTH(ttl_ms) BOTH(expires) BOTH(vectors));
 #undef S
 #define S struct assistant_row
 LAYOUT(assistant_row, BOTH(id) BOTH(owner) BOTH(graph) BOTH(name) BOTH(description)

@@ -218,6 +218,10 @@ struct server_config {
     int64_t arq_health_ms;
     char *arq_expire_function; /* NULL: none */
     char *ui;                  /* a folder; NULL: none */
+    char *item_index;          /* an agent; NULL: none */
+    int64_t item_ttl_ms;       /* 0: items do not expire */
+    bool item_ttl_refresh;
+    int64_t thread_ttl_ms; /* 0: threads do not expire */
 
     char **companion;    /* NULL: none */
     char *companion_cwd; /* NULL: the server's */

@@ -32,6 +32,8 @@ void journal_item_put(struct journal *j, struct journal_request *req)
     if (!item_of(j, req, &row))
         return;
     row.created = row.updated = j->now;
+    if (row.ttl_ms == 0)
+        row.ttl_ms = j->opt.item_ttl_ms;
     row.expires = row.ttl_ms > 0 ? j->now + row.ttl_ms : 0;
     journal_wrote(j, req, gather_item(j, &row));
 }

@@ -80,6 +80,8 @@ static void fill(const struct journal *j, struct thread_row *row)
     row->status = STR("idle");
     row->created = row->updated = j->now;
     row->interrupts = STR("{}");
+    if (row->ttl_ms == 0 && !row->is_temporary)
+        row->ttl_ms = j->opt.thread_ttl_ms;
     if (str_absent(row->metadata))
         row->metadata = STR("{}");
     if (str_absent(row->config))

@@ -151,6 +151,8 @@ int server_start_journal(struct server *s, struct error *err)
         .n_agents = s->now->journal.n_agents,
         .default_expiry_seconds = s->now->journal.default_expiry_seconds,
         .history_ms = c->history_ms,
+        .item_ttl_ms = c->item_ttl_ms,
+        .thread_ttl_ms = c->thread_ttl_ms,
         .max_line = c->max_line,
         .max_depth = c->max_depth,
         .max_field = c->max_field,
@@ -316,6 +318,8 @@ int server_start_http(struct server *s, struct error *err)
     s->app.disabled = c->disabled_routes;
     s->app.headers = c->configurable_headers;
     s->app.no_headers = c->configurable_headers_excluded;
+    s->app.item_index = c->item_index;
+    s->app.item_refresh = c->item_ttl_ms > 0 && c->item_ttl_refresh;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;
     atomic_init(&s->app.settings, &s->now->app);

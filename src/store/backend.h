@@ -38,8 +38,8 @@
     OP(thread_forget) OP(run_forget) OP(thread_thin) OP(thread_copy)                   \
     OP(checkpoints) OP(channels) OP(writes) OP(states)
 #define STORE_ITEM_OPS(OP)                                                             \
-    OP(item_put) OP(item_delete) OP(item_touch)                                        \
-    OP(item) OP(items) OP(namespaces)
+    OP(item_put) OP(item_index) OP(item_delete) OP(item_touch)                         \
+    OP(item) OP(items) OP(items_indexed) OP(namespaces)
 #define STORE_ASSISTANT_OPS(OP)                                                        \
     OP(assistant_insert) OP(assistant_choose) OP(assistant_delete)                     \
     OP(assistants) OP(assistant)

@@ -400,6 +400,13 @@ static int unless_gone(int code)
     return code == ERR_NOT_FOUND ? 0 : code;
 }
 
+static int put_item(struct store *s, const struct item_row *row, struct error *err)
+{
+    int code = store_item_put(s, row, err);
+
+    return code != 0 || str_absent(row->vectors) ? code : store_item_index(s, row, err);
+}
+
 static int write_one(struct store *s,
                      const struct store_batch *b,
                      const struct store_write *w,
@@ -454,7 +461,7 @@ static int write_one(struct store *s,
     case WRITE_STATE_PUT:
         return store_state_put(s, w->of, w->text[0], err);
     case WRITE_ITEM_PUT:
-        return store_item_put(s, w->row, err);
+        return put_item(s, w->row, err);
     case WRITE_ITEM_DELETE:
         return store_item_delete(s, w->row, err);
     case WRITE_ITEM_TOUCH:

@@ -26,6 +26,7 @@ static const struct store_table tables[] = {
     { "run_writes", "thread ns checkpoint task idx# path channel type data* run", true },
     { "run_states", "thread ns id state run", true },
     { "items", "owner namespace key value created# updated# ttl_ms# expires#", false },
+    { "item_vectors", "owner namespace key vectors*", false },
     { "assistants", "id version# owner graph name description config context metadata created# "
       "updated# counts#", false },
     { "crons", "id owner assistant thread schedule timezone on_completed payload metadata end_time# "

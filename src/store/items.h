@@ -17,12 +17,17 @@ struct item_row {
     int64_t created, updated;
     int64_t ttl_ms;  /* 0: it does not expire */
     int64_t expires; /* 0: never */
+    /* Of its text, for searches by meaning (store/vectors.h).  PUT: absent: as they were; empty:
+     * none.  Only store_items_indexed() reads them. */
+    struct str vectors;
 };
 
 /* --- inside begin and commit --- */
 
-/* Replaces an existing one, but keeps its `created`. */
+/* Replaces an existing one, but keeps its `created`; its vectors are set by the next one. */
 MUST_CHECK int store_item_put(struct store *s, const struct item_row *row, struct error *err);
+/* Sets the vectors of an item that exists; none when they are empty.  They go with it. */
+MUST_CHECK int store_item_index(struct store *s, const struct item_row *row, struct error *err);
 /* Not an error when it does not exist. */
 MUST_CHECK int store_item_delete(struct store *s,
                                  const struct item_row *row,
@@ -52,6 +57,14 @@ MUST_CHECK int store_items(struct store *s,
                            store_item_cb cb,
                            void *arg,
                            struct error *err);
+/* The same for those that have vectors, with these. */
+MUST_CHECK int store_items_indexed(struct store *s,
+                                   struct str owner,
+                                   struct str prefix,
+                                   int64_t now,
+                                   store_item_cb cb,
+                                   void *arg,
+                                   struct error *err);
 typedef int (*store_ns_cb)(void *arg, struct str ns);
 /* The namespaces of an owner that have items, in order; stops the same way. */
 MUST_CHECK int store_namespaces(struct store *s,

@@ -87,11 +87,15 @@ CALL(writes, (const struct checkpoint_row *of, store_write_cb cb, void *arg), (o
 CALL(states, (const struct checkpoint_filter *filter, store_state_cb cb, void *arg),
      (filter, cb, arg))
 CALL(item_put, (const struct item_row *row), (row))
+CALL(item_index, (const struct item_row *row), (row))
 CALL(item_delete, (const struct item_row *row), (row))
 CALL(item_touch, (const struct item_row *row, int64_t now), (row, now))
 CALL(item, (const struct item_row *row, int64_t now, store_item_cb cb, void *arg),
      (row, now, cb, arg))
 CALL(items, (struct str owner, struct str prefix, int64_t now, store_item_cb cb, void *arg),
+     (owner, prefix, now, cb, arg))
+CALL(items_indexed,
+     (struct str owner, struct str prefix, int64_t now, store_item_cb cb, void *arg),
      (owner, prefix, now, cb, arg))
 CALL(namespaces, (struct str owner, int64_t now, store_ns_cb cb, void *arg),
      (owner, now, cb, arg))

@@ -80,6 +80,49 @@ static void an_item_lives_for_its_time(void **state)
     assert_string_equal(seen.text, "v ");
 }
 
+static int on_vectors(void *arg, const struct item_row *row)
+{
+    gather(arg, row->value);
+    gather(arg, row->vectors);
+    return 0;
+}
+
+static void index_item(struct store *s, struct item_row row, struct str vectors)
+{
+    row.vectors = vectors;
+    ok(store_item_index(s, &row, err));
+}
+
+static void the_vectors_of_an_item_go_with_it(void **state)
+{
+    struct store *s = begun(state);
+    struct gathered seen = { "" }, fewer = { "" }, none = { "" };
+    struct item_row one = an_item("a.b.", "k", "1", 10), two = an_item("a.", "k", "2", 20);
+
+    put_item(s, one);
+    put_item(s, two);
+    put_item(s, an_item("a.", "without", "3", 30));
+    two.ttl_ms = 5;
+    two.expires = 25;
+    put_item(s, two);
+    index_item(s, one, STR("old"));
+    index_item(s, one, STR("v1"));
+    index_item(s, two, STR("v2"));
+    ok(store_items_indexed(s, STR("me"), STR("a."), 22, on_vectors, &seen, err));
+    assert_string_equal(seen.text, "2 v2 1 v1 ");
+    ok(store_items_indexed(s, STR("me"), STR("a.b."), 22, on_vectors, &fewer, err));
+    assert_string_equal(fewer.text, "1 v1 ");
+    ok(store_items_indexed(s, STR("me"), STR("a."), 30, on_vectors, &none, err));
+    assert_string_equal(none.text, "1 v1 "); /* the other has expired */
+    none = fewer = (struct gathered){ "" };
+    index_item(s, one, STR(""));
+    ok(store_item_delete(s, &two, err));
+    put_item(s, two); /* without its vectors */
+    ok(store_items_indexed(s, STR("me"), STR(""), 22, on_vectors, &none, err));
+    ok(store_items_indexed(s, STR("other"), STR(""), 22, on_vectors, &none, err));
+    assert_string_equal(none.text, "");
+}
+
 /* --- assistants ------------------------------------------------------------------------ */
 
 static struct assistant_row a_version(int64_t version, const char *name)
@@ -330,6 +373,7 @@ static void items_and_assistants_are_written_in_a_batch(void **state)
 
 const struct contract_case contract_items[] = {
     CASE_NEEDS(items_lie_below_their_namespaces, item_put),
+    CASE_NEEDS(the_vectors_of_an_item_go_with_it, item_index),
     CASE_NEEDS(an_item_lives_for_its_time, item_put),
     CASE_NEEDS(one_version_of_an_assistant_counts, assistant_insert),
     CASE_NEEDS(a_cron_keeps_what_it_was_given, cron_insert),

@@ -25,25 +25,25 @@ bool ask_is_possible(struct http_request *req, struct str graph)
            token_has_agent(api_token(req), graph);
 }
 
-struct journal_call *ask_new(struct http_request *req,
-                             struct str graph,
-                             const char *name,
-                             void (*answer)(struct journal_call *))
+static const struct app_agent *need_agent(struct http_request *req, struct str graph)
 {
     const struct app_agent *agent = find_agent(req, graph);
 
-    if (agent == NULL) {
+    if (agent == NULL)
         http_respond_error(req, 404, "there is no graph '%.*s'", STR_ARG(str_head(graph, 80)));
-        return NULL;
-    }
-    /* Asking a worker may start a process. */
-    if (!api_may_use_agent(req, graph) || !api_may_act(req))
-        return NULL;
+    return agent;
+}
+
+static struct journal_call *make(struct http_request *req,
+                                 const struct app_agent *agent,
+                                 const char *name,
+                                 void (*answer)(struct journal_call *))
+{
     if (!agent_kinds[agent->kind].takes_calls) {
         http_respond_error(req, 400,
                            "the workers of the graph '%.*s' take no calls: pull workers and "
                            "pools do",
-                           STR_ARG(graph));
+                           STR_ARG(agent->name));
         return NULL;
     }
     struct journal_call *call = journal_call_new(req, JOURNAL_CALL, answer);
@@ -59,6 +59,29 @@ struct journal_call *ask_new(struct http_request *req,
         return NULL;
     }
     return call;
+}
+
+struct journal_call *ask_new(struct http_request *req,
+                             struct str graph,
+                             const char *name,
+                             void (*answer)(struct journal_call *))
+{
+    const struct app_agent *agent = need_agent(req, graph);
+
+    /* Asking a worker may start a process. */
+    if (agent == NULL || !api_may_use_agent(req, graph) || !api_may_act(req))
+        return NULL;
+    return make(req, agent, name, answer);
+}
+
+struct journal_call *ask_of_server(struct http_request *req,
+                                   struct str graph,
+                                   const char *name,
+                                   void (*answer)(struct journal_call *))
+{
+    const struct app_agent *agent = need_agent(req, graph);
+
+    return agent != NULL ? make(req, agent, name, answer) : NULL;
 }
 
 int ask_failed(const struct journal_call *call, struct str *ret_why)

@@ -12,6 +12,11 @@ struct journal_call *ask_new(struct http_request *req,
                              struct str graph,
                              const char *name,
                              void (*answer)(struct journal_call *));
+/* The same for what the server itself has to know, whatever agents its caller may use. */
+struct journal_call *ask_of_server(struct http_request *req,
+                                   struct str graph,
+                                   const char *name,
+                                   void (*answer)(struct journal_call *));
 /* Can a worker of @graph be asked by this caller?  Answers nothing. */
 bool ask_is_possible(struct http_request *req, struct str graph);
 /* 0, or the HTTP status when the worker gave no answer; @ret_why is the reason. */

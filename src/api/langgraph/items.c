@@ -7,6 +7,7 @@
 #include "api/langgraph/authorize.h"
 
 #include "api/admit.h"
+#include "api/langgraph/embed.h"
 #include "api/worker/lease.h"
 #include "auth/access.h"
 #include "base/clock.h"
@@ -90,21 +91,39 @@ static bool read_ttl(struct http_request *req, const yyjson_val *value, int64_t 
            http_respond_error(req, 422, "\"ttl\" must be a number of minutes above 0");
 }
 
-static bool read_item(struct journal_call *call, struct json_reader *reader)
+static bool read_item(struct journal_call *call, const yyjson_val *body)
 {
     struct item_row *row = &call->journal.item.row;
-    struct json j;
 
-    if (!api_read_body(call->req, reader, buf_text(&call->body), &j) ||
-        !read_place(call, j.root, row) ||
-        !read_ttl(call->req, json_at(j.root, "ttl"), &row->ttl_ms))
+    if (!read_place(call, body, row) ||
+        !read_ttl(call->req, json_at(body, "ttl"), &row->ttl_ms))
         return false;
     if (row->ns.n == 0)
         return http_respond_error(call->req, 422, "\"namespace\" must have a label");
-    if (!yyjson_is_obj(json_at(j.root, "value")))
+    if (!yyjson_is_obj(json_at(body, "value")))
         return http_respond_error(call->req, 422, "\"value\" must be an object");
-    return api_keep_json(&call->journal.mem, json_at(j.root, "value"), &row->value) ||
+    return api_keep_json(&call->journal.mem, json_at(body, "value"), &row->value) ||
            api_no_memory(call->req);
+}
+
+/* Its vectors: those that a worker has made itself, none when it is not to be indexed, or a
+ * worker is asked first.  Takes @call. */
+static void post_item(struct journal_call *call, const yyjson_val *body)
+{
+    struct item_row *row = &call->journal.item.row;
+    yyjson_val *index = json_at(body, "index"), *made = json_at(body, "vectors");
+
+    if (!json_is_null(made)) {
+        if (embed_read(call->req, made, &call->journal.mem, &row->vectors))
+            journal_call_post(call);
+        else
+            journal_call_free(call);
+    } else if (!embed_is_on(call->req) || yyjson_is_false(index)) {
+        row->vectors = STR(""); /* those of an older value would be wrong */
+        journal_call_post(call);
+    } else {
+        embed_item(call, index);
+    }
 }
 
 static bool read_deletion(struct journal_call *call, struct json_reader *reader)
@@ -119,9 +138,15 @@ void api_item_put(struct http_request *req)
 {
     struct journal_call *call =
         journal_call_new(req, JOURNAL_ITEM_PUT, journal_call_answer_empty);
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    struct json j;
 
-    if (call != NULL)
-        journal_call_read(call, ITEM_MAX_DEPTH, read_item);
+    if (call == NULL)
+        return;
+    if (api_read_body(req, &reader, buf_text(&call->body), &j) && read_item(call, j.root))
+        post_item(call, j.root);
+    else
+        journal_call_free(call);
 }
 
 void api_item_delete(struct http_request *req)
@@ -335,7 +360,8 @@ void api_item(struct http_request *req)
 {
     struct str refresh = http_query(req, "refresh_ttl");
 
-    if (str_is(refresh, "true") || str_is(refresh, "1")) {
+    if (str_is(refresh, "true") || str_is(refresh, "1") ||
+        (str_empty(refresh) && app_loop_of(req)->app->item_refresh)) {
         if (api_may_act(req))
             touch(req);
         return;

@@ -19,6 +19,7 @@ struct item_search {
     struct str filter; /* JSON; absent: all */
     struct str words[ITEM_MAX_WORDS];
     size_t n_words;
+    struct str vector; /* of what is searched for; absent: by words */
     size_t limit, offset;
     struct str suffix; /* of namespaces; item.ns is the prefix */
     size_t max_depth;

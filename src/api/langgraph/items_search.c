@@ -1,23 +1,33 @@
-/* Searches items of a namespace by a filter or by words, and lists namespaces.
+/* Searches items of a namespace by a filter, by words or by meaning, and lists namespaces.
  *
- * A filter and words are compared with one item after another, in the store's order; at most
- * MAX_SCAN items are read. */
+ * A filter, words and vectors are compared with one item after another, in the store's order;
+ * at most MAX_SCAN items are read. */
 #include "api/langgraph/items.h"
 
 #include "api/admit.h"
 #include "api/langgraph/authorize.h"
+#include "api/langgraph/embed.h"
 #include "api/langgraph/langgraph.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_match.h"
+#include "store/vectors.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_SCAN = 20000, DEFAULT_LIST = 10, DEFAULT_NAMESPACES = 100, MAX_LIST = 1000 };
+enum {
+    MAX_SCAN = 20000,
+    KEPT_MORE = 256,
+    DEFAULT_LIST = 10,
+    DEFAULT_NAMESPACES = 100,
+    MAX_LIST = 1000
+};
 
 struct item_hit {
-    size_t n_words;
+    float score;  /* the part of the words that it has, or how near its meaning is */
     size_t at, n; /* position of its JSON in `all` */
 };
 
@@ -32,14 +42,54 @@ struct item_search_page {
     int err;
 };
 
-static int add_hit(struct item_search_page *s, const struct item_row *row, size_t n_words)
+/* The best first; equal ones stay in the store's order. */
+static int by_score(const void *a, const void *b)
+{
+    const struct item_hit *x = a, *y = b;
+
+    if (x->score > y->score || x->score < y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+/* Forgets all but the best that the page can have, when there are many more. */
+static int drop_worst(struct item_search_page *s)
+{
+    size_t most = s->search->offset + s->search->limit;
+    struct buf best LOCAL_BUF(SIZE_MAX / 4);
+
+    if (s->n < 2 * most + KEPT_MORE)
+        return 0;
+    qsort(s->hits, s->n, sizeof(*s->hits), by_score);
+    s->n = most;
+    for (size_t i = 0; i < s->n; i++) {
+        size_t at = best.n;
+
+        buf_put(&best, s->all.p + s->hits[i].at, s->hits[i].n);
+        s->hits[i].at = at;
+    }
+    buf_clear(&s->all);
+    buf_str(&s->all, buf_text(&best));
+    return best.error != 0 ? best.error : s->all.error;
+}
+
+static int add_hit(struct item_search_page *s, const struct item_row *row, float score)
 {
     if (!array_grow(&s->hits, s->n, &s->cap, sizeof(*s->hits)))
         return ERR_NOMEM;
     size_t from = s->all.n;
     items_put(&s->all, row);
-    s->hits[s->n++] = (struct item_hit){ n_words, from, s->all.n - from };
-    return s->all.error;
+    s->hits[s->n++] = (struct item_hit){ score, from, s->all.n - from };
+    return s->all.error != 0 ? s->all.error : drop_worst(s);
+}
+
+static float words_score(const struct item_search *q, struct str value)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->n_words; i++)
+        n += langgraph_has(value, q->words[i]);
+    return (float)n / (float)q->n_words;
 }
 
 static int on_candidate(void *arg, const struct item_row *row)
@@ -47,7 +97,8 @@ static int on_candidate(void *arg, const struct item_row *row)
     struct item_search_page *s = arg;
     const struct item_search *q = s->search;
     struct json value;
-    size_t n_words = 0;
+    bool is_ranked = q->n_words > 0 || q->vector.n > 0, fits = true;
+    float score = 0;
 
     if (!authorize_lets_item(s->filters, row))
         return ++s->n_seen == MAX_SCAN;
@@ -55,23 +106,30 @@ static int on_candidate(void *arg, const struct item_row *row)
     if (!str_absent(q->filter) && (json_read(&s->value, row->value, &value, NULL) != 0 ||
                                    !json_matches(value.root, s->wanted.root)))
         return ++s->n_seen == MAX_SCAN;
-    for (size_t i = 0; i < q->n_words; i++)
-        n_words += langgraph_has(row->value, q->words[i]);
-    if (q->n_words == 0 || n_words > 0)
-        s->err = add_hit(s, row, n_words);
-    /* Without words the store's order is final: stop when the page is full. */
+    if (q->vector.n > 0)
+        fits = vectors_score(row->vectors, q->vector, &score);
+    else if (q->n_words > 0)
+        fits = (score = words_score(q, row->value)) > 0;
+    if (fits)
+        s->err = add_hit(s, row, score);
+    /* Without a rank the store's order is final: stop when the page is full. */
     return s->err != 0 || ++s->n_seen == MAX_SCAN ||
-           (q->n_words == 0 && s->n == q->offset + q->limit);
+           (!is_ranked && s->n == q->offset + q->limit);
 }
 
-/* Items with the most matching words first; equal ones stay in the store's order. */
-static int by_words(const void *a, const void *b)
+/* With six digits behind the point. */
+static void put_score(struct buf *b, float score)
 {
-    const struct item_hit *x = a, *y = b;
+    int64_t millionths = llroundf(score * 1e6F);
+    char digits[16];
 
-    if (x->n_words != y->n_words)
-        return x->n_words > y->n_words ? -1 : 1;
-    return x->at < y->at ? -1 : 1;
+    if (millionths < 0)
+        buf_char(b, '-');
+    millionths = llabs(millionths);
+    (void)snprintf(digits, sizeof(digits), "%06d", (int)(millionths % 1000000));
+    buf_i64(b, millionths / 1000000);
+    buf_char(b, '.');
+    buf_str(b, str_of(digits));
 }
 
 static void put_hits(struct buf *b, const struct item_search_page *s)
@@ -83,16 +141,10 @@ static void put_hits(struct buf *b, const struct item_search_page *s)
     for (size_t i = q->offset; i < end; i++) {
         buf_put(json_next(b), s->all.p + s->hits[i].at, s->hits[i].n);
         json_key(b, "score");
-        if (q->n_words == 0) {
+        if (q->n_words > 0 || q->vector.n > 0)
+            put_score(b, s->hits[i].score);
+        else
             buf_lit(b, "null");
-        } else { /* in hundredths */
-            size_t percent = 100 * s->hits[i].n_words / q->n_words;
-
-            buf_u64(b, percent / 100);
-            buf_char(b, '.');
-            buf_u64(b, percent / 10 % 10);
-            buf_u64(b, percent % 10);
-        }
         json_end(b);
     }
     json_end_list(b);
@@ -112,12 +164,12 @@ static void run_search(struct thread_task *task, struct store *store)
     buf_init(&s.all, SIZE_MAX / 4);
     int code = str_absent(q->filter) ? 0 : json_read(&s.filter, q->filter, &s.wanted, &why);
     if (code == 0)
-        code = store_items(store, q->item.owner, q->item.ns, clock_wall_ms(), on_candidate, &s,
-                           &why);
+        code = (q->vector.n > 0 ? store_items_indexed : store_items)(
+            store, q->item.owner, q->item.ns, clock_wall_ms(), on_candidate, &s, &why);
     if (code == 0 && s.err != 0)
         code = error_set(&why, s.err, "%s", error_name(s.err));
-    if (code == 0 && q->n_words > 0 && s.n > 0)
-        qsort(s.hits, s.n, sizeof(*s.hits), by_words);
+    if (code == 0 && (q->n_words > 0 || q->vector.n > 0) && s.n > 0)
+        qsort(s.hits, s.n, sizeof(*s.hits), by_score);
     if (code == 0)
         put_hits(&query->out, &s);
     else
@@ -193,6 +245,25 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
            read_page(req, body, DEFAULT_LIST, s) &&
            read_filter(req, mem, json_at(body, "filter"), s) &&
            read_words(req, mem, json_text(json_at(body, "query")), s);
+}
+
+/* By meaning, when its vector can be had; else by words.  Takes @query. */
+static void post_search(struct store_query *query, const yyjson_val *body)
+{
+    struct item_search *s = query->data;
+    yyjson_val *vector = json_at(body, "vector");
+    struct str text = json_text(json_at(body, "query"));
+
+    if (!json_is_null(vector)) {
+        if (embed_read_one(query->req, vector, &query->mem, &s->vector))
+            store_query_post(query);
+        else
+            store_query_free(query);
+    } else if (embed_is_on(query->req) && !str_empty(text)) {
+        embed_query(query, text);
+    } else {
+        store_query_post(query);
+    }
 }
 
 /* --- namespaces ------------------------------------------------------------------------- */
@@ -301,9 +372,15 @@ static bool read_namespaces(struct store_query *query, const yyjson_val *body)
 void api_items_search(struct http_request *req)
 {
     struct store_query *query = items_search_new(req, run_search);
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    struct json j;
 
-    if (query != NULL)
-        store_query_read(query, ITEM_MAX_DEPTH, read_search);
+    if (query == NULL)
+        return;
+    if (api_read_body(req, &reader, http_body(req), &j) && read_search(query, j.root))
+        post_search(query, j.root);
+    else
+        store_query_free(query);
 }
 
 void api_namespaces(struct http_request *req)

@@ -25,6 +25,19 @@ int postgres_item_put(struct store *s, const struct item_row *row, struct error 
     return write_rows(&p, NULL, err);
 }
 
+int postgres_item_index(struct store *s, const struct item_row *row, struct error *err)
+{
+    struct postgres_params p;
+
+    if (postgres_of(s)->version < SCHEMA_WITH_VECTORS)
+        return 0; /* older gateways have not gone yet: it is found by words until it is put
+                     again */
+    start_at(&p, s, row->vectors.n > 0 ? SQL_ITEM_INDEX : SQL_ITEM_UNINDEX, row);
+    if (row->vectors.n > 0)
+        params_text(&p, row->vectors);
+    return write_rows(&p, NULL, err);
+}
+
 int postgres_item_delete(struct store *s, const struct item_row *row, struct error *err)
 {
     struct postgres_params p;
@@ -71,6 +84,8 @@ static int give(struct postgres_params *p,
     for (int i = 0; i < PQntuples(r); i++) {
         struct item_row row = item_row_at(r, i, owner);
 
+        if (PQnfields(r) > 7)
+            row.vectors = cell_text(r, i, 7);
         if (cb(arg, &row) != 0)
             break;
     }
@@ -92,6 +107,20 @@ int postgres_item(struct store *s,
     return give(&p, row->owner, cb, arg, err);
 }
 
+static void start_below(struct postgres_params *p,
+                        struct store *s,
+                        enum postgres_statement id,
+                        struct str owner,
+                        struct str prefix,
+                        int64_t now)
+{
+    params_init(p, s, id);
+    params_text(p, owner);
+    params_text(p, prefix.n > 0 ? prefix : STR(""));
+    params_text(p, prefix.n > 0 ? prefix : STR_NONE);
+    params_int(p, now);
+}
+
 int postgres_items(struct store *s,
                    struct str owner,
                    struct str prefix,
@@ -102,11 +131,23 @@ int postgres_items(struct store *s,
 {
     struct postgres_params p;
 
-    params_init(&p, s, SQL_ITEMS);
-    params_text(&p, owner);
-    params_text(&p, prefix.n > 0 ? prefix : STR(""));
-    params_text(&p, prefix.n > 0 ? prefix : STR_NONE);
-    params_int(&p, now);
+    start_below(&p, s, SQL_ITEMS, owner, prefix, now);
+    return give(&p, owner, cb, arg, err);
+}
+
+int postgres_items_indexed(struct store *s,
+                           struct str owner,
+                           struct str prefix,
+                           int64_t now,
+                           store_item_cb cb,
+                           void *arg,
+                           struct error *err)
+{
+    struct postgres_params p;
+
+    if (postgres_of(s)->version < SCHEMA_WITH_VECTORS)
+        return 0;
+    start_below(&p, s, SQL_ITEMS_INDEXED, owner, prefix, now);
     return give(&p, owner, cb, arg, err);
 }
 

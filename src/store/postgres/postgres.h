@@ -217,7 +217,8 @@ long schema_oldest(void);
 const char *schema_step(long i);
 enum {
     SCHEMA_WITH_SUSPECT = 5, /* the column of `shards` */
-    SCHEMA_WITH_CRONS = 6
+    SCHEMA_WITH_CRONS = 6,
+    SCHEMA_WITH_VECTORS = 7, /* the table item_vectors */
 };
 
 /* --- migration.c ----------------------------------------------------------------- */

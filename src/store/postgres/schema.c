@@ -159,6 +159,11 @@ static const char *const steps[] = {
     "  IF n = 0 THEN RAISE EXCEPTION 'the row has changed' USING ERRCODE = '40001'; END IF;"
     "  RETURN n;"
     " END $$;",
+    /* 7: vectors of items, for searches by meaning. */
+    "CREATE TABLE item_vectors (owner bytea, namespace bytea, key bytea, vectors bytea NOT NULL,"
+    "  PRIMARY KEY (owner, namespace, key), FOREIGN KEY (owner, namespace, key)"
+    "  REFERENCES items ON DELETE CASCADE);"
+    "ALTER TABLE item_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;",
 #ifdef NEXT_SCHEMA
     /* Of no release: for the tests of upgrades (tests/cluster/upgrade.py). */
     "CREATE TABLE next_schema (at timestamptz NOT NULL DEFAULT now());"

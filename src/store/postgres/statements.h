@@ -187,6 +187,11 @@
     X(ITEMS, SQL_SELECT_ITEMS "AND namespace >= ? AND (?3::bytea IS NULL OR "          \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
       "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
+    X(ITEMS_INDEXED, "SELECT namespace, key, value, created, updated, ttl_ms, expires, vectors " \
+      "FROM items JOIN item_vectors USING (owner, namespace, key) WHERE owner = ? "    \
+      "AND namespace >= ? AND (?3::bytea IS NULL OR "                                  \
+      "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
+      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
     X(NAMESPACES, "SELECT DISTINCT namespace FROM items WHERE owner = ? "              \
       "AND (expires = 0 OR expires > ?) ORDER BY namespace")                           \
     X(ASSISTANT, SQL_SELECT_ASSISTANTS "WHERE id = ? AND counts")                      \
@@ -331,6 +336,9 @@
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (owner, namespace, key) DO UPDATE SET " \
       "value = excluded.value, updated = excluded.updated, ttl_ms = excluded.ttl_ms, " \
       "expires = excluded.expires")                                                    \
+    X(ITEM_INDEX, "INSERT INTO item_vectors(owner, namespace, key, vectors) VALUES(?, ?, ?, ?) " \
+      "ON CONFLICT (owner, namespace, key) DO UPDATE SET vectors = excluded.vectors")  \
+    X(ITEM_UNINDEX, "DELETE FROM item_vectors WHERE owner = ? AND namespace = ? AND key = ?") \
     X(ITEM_DELETE, "DELETE FROM items WHERE owner = ? AND namespace = ? AND key = ?")  \
     X(ITEM_TOUCH, "UPDATE items SET expires = ?4 + ttl_ms WHERE owner = ?1 AND namespace = ?2 " \
       "AND key = ?3 AND ttl_ms > 0 AND expires > ?4")                                  \

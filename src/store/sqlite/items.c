@@ -27,6 +27,21 @@ int sqlite_item_put(struct store *s, const struct item_row *row, struct error *e
     return write_run(s, &b, NULL, err);
 }
 
+int sqlite_item_index(struct store *s, const struct item_row *row, struct error *err)
+{
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    bool has_some = row->vectors.n > 0;
+    struct binder b =
+        statement_bind(s, has_some ? STATEMENT_ITEM_INDEX : STATEMENT_ITEM_UNINDEX);
+    bind_place(&b, row);
+    if (has_some)
+        bind_blob(&b, row->vectors);
+    return write_run(s, &b, NULL, err);
+}
+
 int sqlite_item_delete(struct store *s, const struct item_row *row, struct error *err)
 {
     int code = write_ready(s, err);
@@ -71,6 +86,7 @@ int items_expire(struct store *s, int64_t now, size_t limit, size_t *ret_n, stru
 static int each(struct store *s,
                 struct binder *b,
                 struct str owner,
+                bool has_vectors,
                 store_item_cb cb,
                 void *arg,
                 struct error *err)
@@ -87,6 +103,8 @@ static int each(struct store *s,
                                 .ttl_ms = sqlite3_column_int64(b->stmt, 5),
                                 .expires = sqlite3_column_int64(b->stmt, 6) };
 
+        if (has_vectors)
+            row.vectors = column_blob(b->stmt, 7);
         rc = cb(arg, &row) == 0 ? SQLITE_OK : SQLITE_DONE;
     }
     int code = rc == SQLITE_DONE ? 0 : fault(s, rc, err);
@@ -105,7 +123,22 @@ int sqlite_item(struct store *s,
 
     bind_place(&b, row);
     bind_int(&b, now);
-    return each(s, &b, row->owner, cb, arg, err);
+    return each(s, &b, row->owner, false, cb, arg, err);
+}
+
+static struct binder bind_below(struct store *s,
+                                int id,
+                                struct str owner,
+                                struct str prefix,
+                                int64_t now)
+{
+    struct binder b = statement_bind(s, id);
+
+    bind_text(&b, owner);
+    bind_text(&b, prefix);
+    bind_text(&b, prefix.n > 0 ? prefix : STR_NONE);
+    bind_int(&b, now);
+    return b;
 }
 
 int sqlite_items(struct store *s,
@@ -116,13 +149,22 @@ int sqlite_items(struct store *s,
                  void *arg,
                  struct error *err)
 {
-    struct binder b = statement_bind(s, STATEMENT_ITEMS);
+    struct binder b = bind_below(s, STATEMENT_ITEMS, owner, prefix, now);
 
-    bind_text(&b, owner);
-    bind_text(&b, prefix);
-    bind_text(&b, prefix.n > 0 ? prefix : STR_NONE);
-    bind_int(&b, now);
-    return each(s, &b, owner, cb, arg, err);
+    return each(s, &b, owner, false, cb, arg, err);
+}
+
+int sqlite_items_indexed(struct store *s,
+                         struct str owner,
+                         struct str prefix,
+                         int64_t now,
+                         store_item_cb cb,
+                         void *arg,
+                         struct error *err)
+{
+    struct binder b = bind_below(s, STATEMENT_ITEMS_INDEXED, owner, prefix, now);
+
+    return each(s, &b, owner, true, cb, arg, err);
 }
 
 int sqlite_namespaces(struct store *s,

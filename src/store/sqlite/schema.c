@@ -295,6 +295,17 @@ static const char *const steps[] = {
     "  moved INTEGER NOT NULL"
     ") STRICT;"
     "CREATE INDEX crons_due ON crons(next) WHERE enabled = 1 AND next > 0;",
+    /* 19: vectors of items, for searches by meaning. */
+    "CREATE TABLE item_vectors ("
+    "  owner TEXT NOT NULL,"
+    "  namespace TEXT NOT NULL,"
+    "  key TEXT NOT NULL,"
+    "  vectors BLOB NOT NULL,"
+    "  PRIMARY KEY (owner, namespace, key)"
+    ") STRICT;"
+    "CREATE TRIGGER item_vectors_go AFTER DELETE ON items BEGIN "
+    "DELETE FROM item_vectors WHERE owner = old.owner AND namespace = old.namespace "
+    "AND key = old.key; END;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

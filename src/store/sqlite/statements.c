@@ -172,6 +172,11 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_ITEMS] =
         SELECT_ITEMS "AND namespace >= ? AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
                      "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
+    [STATEMENT_ITEMS_INDEXED] =
+        "SELECT namespace, key, value, created, updated, ttl_ms, expires, vectors FROM items "
+        "JOIN item_vectors USING (owner, namespace, key) WHERE owner = ? AND namespace >= ? "
+        "AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
+        "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
     [STATEMENT_NAMESPACES] = "SELECT DISTINCT namespace FROM items WHERE owner = ? "
                              "AND (expires = 0 OR expires > ?) ORDER BY namespace",
     [STATEMENT_ASSISTANT] = SELECT_ASSISTANTS "WHERE id = ? AND counts = 1",
@@ -284,6 +289,11 @@ static const char *const sql[STATEMENT_MAX] = {
         "INSERT INTO items(owner, namespace, key, value, created, updated, ttl_ms, expires) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value, "
         "updated = excluded.updated, ttl_ms = excluded.ttl_ms, expires = excluded.expires",
+    [STATEMENT_ITEM_INDEX] =
+        "INSERT INTO item_vectors(owner, namespace, key, vectors) VALUES(?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET vectors = excluded.vectors",
+    [STATEMENT_ITEM_UNINDEX] =
+        "DELETE FROM item_vectors WHERE owner = ? AND namespace = ? AND key = ?",
     [STATEMENT_ITEM_DELETE] = "DELETE FROM items WHERE owner = ? AND namespace = ? AND key = ?",
     [STATEMENT_ITEM_TOUCH] = "UPDATE items SET expires = ? + ttl_ms WHERE owner = ? "
                              "AND namespace = ? AND key = ? AND ttl_ms > 0 AND expires > ?",

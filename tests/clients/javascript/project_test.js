@@ -33,7 +33,13 @@ const UI = `
     import './ui.css';
     const Weather = ({ city }: { city: string }) => <div>Weather for {city}</div>;
     export default { weather: Weather };`;
+// Texts of the same kind have the same direction.
+const EMBED = `
+    const KINDS = [/cat|lion|feline/, /car|engine|motor/, /./];
+    export const embed = async (texts: string[]) => texts.map((t) => KINDS.map((k) => (k.test(t) ? 1 : 0)));`;
 const ABOUT = {
+    store: { index: { embed: './embed.mts:embed', dims: 3, fields: ['text'] }, ttl: { default_ttl: 60 } },
+    checkpointer: { ttl: { strategy: 'delete', default_ttl: 43200 } },
     ui: { 'my-ui': './ui.tsx' },
     ui_config: { shared: ['shared-things'] },
     node_version: '20',
@@ -57,6 +63,7 @@ before(async () => {
     write('typed.mts', TYPED);
     write('stated.mts', STATED);
     write('ui.tsx', UI);
+    write('embed.mts', EMBED);
     write('ui.css', '.weather { color: red; }');
     write('langgraph.json', JSON.stringify(ABOUT));
     server = await new Server(['dev', '--no-reload'], { cwd: folder }).start();
@@ -73,7 +80,11 @@ async function post(where, body) {
 }
 
 test('schemas are those of the types, also of a graph inside', async () => {
-    const { graph_id, state_schema, context_schema, config_schema } = await server.get('/assistants/typed/schemas');
+    // On a busy machine the first answer may come before the types are read.
+    const { graph_id, state_schema, context_schema, config_schema } = await until('types are read', async () => {
+        const found = await server.get('/assistants/typed/schemas');
+        return found.state_schema.properties.count.type && found;
+    });
 
     assert.equal(graph_id, 'typed');
     assert.deepEqual(state_schema.properties, { count: { type: 'number' }, model: { type: 'string' } });
@@ -140,4 +151,32 @@ test('what is not honoured is said once', () => {
     assert.equal(said("'frobnicate': not known here, and ignored"), 1);
     assert.equal(said("'langchain_openai': packages of 'dependencies'"), 1);
     assert.doesNotMatch(server.child.text, /'ui'/);
+});
+
+test('items are found by what they mean', async () => {
+    const put = async (key, value, more = {}) => {
+        const headers = { 'Content-Type': 'application/json' };
+        const body = JSON.stringify({ namespace: ['facts'], key, value, ...more });
+        const response = await fetch(`${server.url}/store/items`, { method: 'PUT', headers, body });
+        assert.equal(response.status, 204, await response.text());
+    };
+    const search = async (query, more = {}) =>
+        (await post('/store/items/search', { namespace_prefix: ['facts'], query, ...more })).items;
+
+    await put('lion', { text: 'the lion sleeps', n: 1 });
+    await put('motor', { text: 'a motor runs', n: 2 });
+    await put('hidden', { text: 'another cat', n: 3 }, { index: false });
+    const found = await search('my cat');
+    assert.deepEqual(found.map((i) => i.key), ['lion', 'motor']);
+    assert.ok(found[0].score > 0.99 && Math.abs(found[1].score - 0.5) < 0.01, JSON.stringify(found));
+    assert.deepEqual((await search('my cat', { filter: { n: 2 } })).map((i) => i.key), ['motor']);
+    assert.deepEqual((await search('an engine', { limit: 1 })).map((i) => i.key), ['motor']);
+    await put('lion', { text: 'the car stands', n: 1 }); // with other vectors now
+    assert.ok((await search('my cat'))[0].score < 0.6);
+    await fetch(`${server.url}/store/items`, {
+        method: 'DELETE',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ namespace: ['facts'], key: 'lion' }),
+    });
+    assert.deepEqual((await search('my cat')).map((i) => i.key), ['motor']);
 });

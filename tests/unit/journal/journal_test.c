@@ -371,7 +371,9 @@ static void an_item_of_a_lost_lease_is_not_written(void **state)
     submit(s);
     ask(s, &lease, JOURNAL_LEASE);
     struct journal_request put = { .job = STR("j"), .lease = { lease.row->key, 2, false } };
-    put.item.row = (struct item_row){ STR("o"), STR("n."), STR("k"), STR("{}"), 0, 0, 0, 0 };
+    put.item.row = (struct item_row){
+        .owner = STR("o"), .ns = STR("n."), .key = STR("k"), .value = STR("{}")
+    };
     ask(s, &put, JOURNAL_ITEM_PUT);
     assert_int_equal(put.code, ERR_REFUSED);
     arena_done(&lease.mem);

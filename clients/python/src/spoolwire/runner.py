@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import questions
+from . import embedding, questions
 from .client import Client
 from .defaults import with_defaults
 from .factory import READ, RUN, USES, Use
@@ -48,6 +48,8 @@ class GraphAgent:
             return await Run(graph, saver, job, config, self._stream).run()
 
     async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
+        if name == "embed":
+            return await embedding.answer(params)
         config = {"configurable": dict((params.get("config") or {}).get("configurable") or {})}
         store = self._store(fence)
         async with self._source.open(config, Use(USES.get(name, READ), store)) as graph:

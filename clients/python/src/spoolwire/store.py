@@ -10,13 +10,15 @@ from typing import Any
 from langgraph.store.base import (BaseStore, GetOp, Item, ListNamespacesOp, Op, PutOp, Result,
                                   SearchItem, SearchOp)
 
-from . import blocking
+from . import blocking, embedding
 from .client import Client
 from .job import Fence
 
 
 class SpoolwireStore(BaseStore):
     """@fence: of a job, whose owner's items these are; else they are those of the token's owner."""
+
+    supports_ttl = True
 
     def __init__(self, client: Client | None = None, *, fence: Fence | None = None) -> None:
         self._client = client or Client()
@@ -47,16 +49,23 @@ class SpoolwireStore(BaseStore):
         body: dict[str, Any] = {**name, "value": op.value}
         if op.index is not None:
             body["index"] = op.index
+        if isinstance(op.ttl, (int, float)):
+            body["ttl"] = op.ttl
+        if (index := embedding.index()) is not None:
+            body["vectors"] = await index.of_value(op.value, op.index)
         await self._ask("PUT", "items", body)
 
     async def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
-            found = await self._ask("GET", "items", namespace=".".join(op.namespace), key=op.key)
+            keep = {} if op.refresh_ttl else {"refresh_ttl": "false"}  # else as the server's settings say
+            found = await self._ask("GET", "items", namespace=".".join(op.namespace), key=op.key, **keep)
             return None if found is None else Item(**fields(found))
         if isinstance(op, SearchOp):
-            said = await self._ask("POST", "items/search", {
-                "namespace_prefix": list(op.namespace_prefix), "filter": op.filter or {},
-                "limit": op.limit, "offset": op.offset, "query": op.query})
+            asked: dict[str, Any] = {"namespace_prefix": list(op.namespace_prefix), "filter": op.filter or {},
+                                     "limit": op.limit, "offset": op.offset, "query": op.query}
+            if op.query and (index := embedding.index()) is not None:
+                asked["vector"] = await index.of_query(op.query)
+            said = await self._ask("POST", "items/search", asked)
             return [SearchItem(**fields(one), score=one.get("score"))
                     for one in said["items"]]
         if isinstance(op, ListNamespacesOp):

@@ -1,5 +1,6 @@
 /** Calls: short questions about a graph, answered while it runs: its drawing, its schemas, and the
  * state of a thread. */
+import { embed } from './embedding.js';
 import { isGraph, USES } from './graph.js';
 import { commandOf } from './run.js';
 import { schemasOf, subgraphSchemasOf } from './schemas.js';
@@ -69,6 +70,11 @@ const ANSWERS = {
 export async function answerCall(graph, wire, call, agent) {
     const answer = ANSWERS[call.name];
 
+    if (call.name === 'embed')
+        return embed(call.params ?? {}).then(
+            (vectors) => ({ answer: vectors }),
+            (error) => ({ error: error instanceof Error ? error.message : String(error) }),
+        );
     if (!answer) return { error: `this worker knows no call '${call.name}'` };
     try {
         const saver = new graph.Saver(wire, { call: call.id });

@@ -1,4 +1,5 @@
 /** LangGraph's long-term memory, kept in spoolwire's store (the routes under /store). */
+import { index } from './embedding.js';
 import { encode } from './plain.js';
 
 /** @param {any} item */
@@ -51,15 +52,18 @@ export function storeClass({ BaseStore }) {
         }
 
         /** @param {any} o */
-        async #put({ namespace, key, value, index }) {
+        async #put({ namespace, key, value, index: fields }) {
+            const vectors = value === null ? undefined : await (await index())?.ofValue(value, fields);
+
             await (value === null
                 ? this.#ask('DELETE', 'items', encode({ namespace, key }))
-                : this.#ask('PUT', 'items', encode({ namespace, key, value, index })));
+                : this.#ask('PUT', 'items', encode({ namespace, key, value, index: fields, vectors })));
         }
 
         /** @param {any} o */
         async #search({ namespacePrefix, filter, limit, offset, query }) {
-            const body = { namespace_prefix: namespacePrefix, filter, limit, offset, query };
+            const vector = query ? await (await index())?.ofQuery(query) : undefined;
+            const body = { namespace_prefix: namespacePrefix, filter, limit, offset, query, vector };
             const { items } = await this.#ask('POST', 'items/search', encode(body));
 
             return items.map(itemOf);
