@@ -438,7 +438,7 @@ def receive(sock, seconds):
 class Stream:
     """An event stream over one socket, read strictly: chunks, then lines, then frames."""
 
-    def __init__(self, server, path, header=None, headers=None, method="GET", receive_buffer=None, version="1.1"):
+    def __init__(self, server, path, header=None, headers=None, method="GET", receive_buffer=None, version="1.1", body=None):
         self.frames, self.comments, self.retries = [], [], []
         self.ended = None  # or clean, cut (a reset), eof (no last chunk)
         self._body, self._wire, self._block = [], b"", b""
@@ -447,7 +447,7 @@ class Stream:
         if header is not None:
             headers["Last-Event-ID"] = header
         self.sock = server.connect(receive_buffer)
-        text = request_bytes(server, method, path, None, {"Accept": "text/event-stream", **headers})
+        text = request_bytes(server, method, path, body, {"Accept": "text/event-stream", **headers})
         self.sock.sendall(text.replace(b"HTTP/1.1\r\n", f"HTTP/{version}\r\n".encode(), 1))
         self._read_head(method)
 

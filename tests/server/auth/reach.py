@@ -216,9 +216,10 @@ def the_document_names_its_places():
     """A new member that names something needs its line above."""
     check(len(NAMING) > 60, NAMING)
     kinds = {kind for n in NAMING for _, _, kind in places(n)}
-    equal(kinds, {"job", "thread", "run", "checkpoint", "assistant", "lease", "namespace", "question", "request", "call"})
+    equal(kinds, {"job", "thread", "run", "checkpoint", "assistant", "lease", "namespace", "question", "request", "call", "cron"})
     ids = {m for n in OPERATIONS for m in members(n) if re.search(r"(^|_)ids?$", m)}
-    equal(ids - set(BODY), {"graph_id", "id"})  # agents, which are everybody's; and a checkpoint's, below its thread
+    # Agents, which are everybody's; and a checkpoint's or an event's, below its thread.
+    equal(ids - set(BODY), {"graph_id", "id", "since_event_id"})
 
 
 @cases(NAMING)

@@ -141,7 +141,7 @@ def watch(request, stream_init):
 
     def held_stream(self, server, path, *args, **more):
         stream_init(self, server, path, *args, **more)
-        hold("GET", path, None, self.status, self.headers, self.body if "content-length" in self.headers else None)
+        hold(more.get("method", "GET"), path, None, self.status, self.headers, self.body if "content-length" in self.headers else None)
 
     return held_request, held_stream
 
@@ -317,6 +317,8 @@ def tour(s):
     equal(s.post("/v1/tickets", {"job_id": id, "ttl": 60}).status, 201)
     equal(s.post("/v1/session").status, 201)
     threads(s)
+    thread_protocol(s)
+    mcp(s)
     tokens(s)
 
 
@@ -349,6 +351,26 @@ def threads(s):
     equal(s.post("/runs/cancel", {"thread_id": t, "run_ids": []}).status, 204)
     equal(s.post("/threads/prune", {"thread_ids": []}).status, 200)
     equal(s.request("DELETE", f"/threads/{t}").status, 204)
+
+
+def thread_protocol(s):
+    thread = "/threads/" + s.post("/threads", {}).json["thread_id"]
+    command = {"id": 1, "method": "run.start", "params": {"assistant_id": "pull", "input": {}}}
+    equal(s.post(f"{thread}/commands", command).json["type"], "success")
+    Worker(s).lease().finish()
+    equal(s.post(f"{thread}/commands", {"id": 2, "method": "no.such"}).json["type"], "error")
+    with gateway.Stream(s, f"{thread}/stream/events", method="POST", body={"channels": ["lifecycle"]}) as events:
+        equal(events.status, 200)
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    with gateway.Stream(s, f"{thread}/stream/events", headers=upgrade) as socket:
+        equal(socket.status, 101)
+    equal(s.get(f"{thread}/stream/events").status, 426)
+
+
+def mcp(s):
+    for body, status in (({"id": 1, "method": "ping"}, 200), ({"id": "a", "method": "tools/list"}, 200),
+                         ({"method": "notifications/initialized"}, 202)):
+        equal(s.post("/mcp", {"jsonrpc": "2.0", **body}).status, status, body)
 
 
 def crons(s):
