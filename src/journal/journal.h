@@ -120,7 +120,7 @@ struct journal_options {
     const struct journal_agent *agents; /* borrowed */
     size_t n_agents;
     int64_t default_expiry_seconds;
-    int64_t item_ttl_ms, thread_ttl_ms; /* of those that have none; 0: they stay */
+    int64_t item_ttl_ms, thread_ttl_ms;    /* of those that have none; 0: they stay */
     int64_t history_ms;                    /* how long the ending of an expired job is kept */
     size_t max_line, max_depth, max_field; /* 0: defaults */
     size_t max_calls;                      /* waiting calls */

@@ -17,8 +17,8 @@ struct item_row {
     int64_t created, updated;
     int64_t ttl_ms;  /* 0: it does not expire */
     int64_t expires; /* 0: never */
-    /* Of its text, for searches by meaning (store/vectors.h).  PUT: absent: as they were; empty:
-     * none.  Only store_items_indexed() reads them. */
+    /* Of its text, for searches by meaning (store/vectors.h).  PUT: absent: as they were;
+     * empty: none.  Only store_items_indexed() reads them. */
     struct str vectors;
 };
 

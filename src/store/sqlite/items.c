@@ -127,7 +127,7 @@ int sqlite_item(struct store *s,
 }
 
 static struct binder bind_below(struct store *s,
-                                int id,
+                                enum statement id,
                                 struct str owner,
                                 struct str prefix,
                                 int64_t now)
