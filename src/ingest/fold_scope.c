@@ -169,7 +169,7 @@ static int close_scopes(struct fold *f, const struct record *rec)
     return 0;
 }
 
-int fold_apply_scopes(struct fold *f, const struct record *rec)
+static int open_scopes(struct fold *f, const struct record *rec)
 {
     struct str ns = record_graph_ns(&rec->info);
     int err = 0;
@@ -178,6 +178,15 @@ int fold_apply_scopes(struct fold *f, const struct record *rec)
         err = open_scope(f, ns);
         ns = record_outer_ns(ns);
     }
+    return err;
+}
+
+/* The info of a record that opens nothing may be gone: a run.info replaces the header whose
+ * texts it has borrowed. */
+int fold_apply_scopes(struct fold *f, const struct record *rec)
+{
+    int err = rec->opens > 0 ? open_scopes(f, rec) : 0;
+
     if (err == 0 && !str_absent(rec->closes))
         err = close_scopes(f, rec);
     if (err == 0 && rec->kind == REC_STATE_TASKS && !str_absent(rec->call))

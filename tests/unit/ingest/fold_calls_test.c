@@ -170,6 +170,26 @@ static void metadata_that_changes_is_stored_anew(void **state)
     done(&s);
 }
 
+/* Python's models count to the graph around their node, which is told by the text of their
+ * header. */
+static void metadata_of_a_python_model_may_change(void **state)
+{
+    const struct where before = PY("writer", 1, "writer:a", "'root'");
+    const struct where changed =
+        WITH_META("writer", 1, "writer:a", "'root'", NULL, ",'more':1");
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    root_starts(&s, "root");
+    model_starts(&s, before, "l1");
+    token(&s, changed, "l1", "m1", "a");
+    expect(
+        &s, "run.info", "meta",
+        "run.info {'langgraph_node':'writer','langgraph_step':1,'langgraph_checkpoint_ns':'writer:a','more':1}\n");
+    done(&s);
+}
+
 /* --- halves --------------------------------------------------------------------------- */
 
 static void halves_of_a_character_are_joined(void **state)
@@ -364,6 +384,7 @@ int main(void)
         cmocka_unit_test(tokens_without_a_start_get_one),
         cmocka_unit_test(a_token_of_a_run_that_is_no_model_is_dropped),
         cmocka_unit_test(metadata_that_changes_is_stored_anew),
+        cmocka_unit_test(metadata_of_a_python_model_may_change),
         cmocka_unit_test(halves_of_a_character_are_joined),
         cmocka_unit_test(a_half_that_stays_alone_is_replaced),
         cmocka_unit_test(a_half_that_waits_when_the_job_fails_is_not_lost),
