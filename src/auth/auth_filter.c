@@ -26,9 +26,11 @@ static bool contains(const yyjson_val *list, const yyjson_val *wanted)
     return true;
 }
 
-/* {"$eq": ...}, {"$contains": ...}: all of them must hold. */
+/* {"$eq": ...}, {"$contains": ...}: all of them must hold, and there must be one. */
 static bool meets(const yyjson_val *value, const yyjson_val *conditions)
 {
+    if (yyjson_obj_size((yyjson_val *)(uintptr_t)conditions) == 0)
+        return false;
     json_each_member(name, wanted, conditions) {
         bool ok = str_is(json_text(name), "$eq")         ? json_same(value, wanted)
                   : str_is(json_text(name), "$contains") ? contains(value, wanted)
