@@ -14,7 +14,7 @@ ANYTHING = {"question", "context", "value", "chunk", "input", "output", "result"
 LOOSE = {"values", "updates", "custom", "tasks", "checkpoints", "debug", "tools"}
 # What a record has where there is something to say.
 WHERE_KNOWN = {"run", "parent", "exec", "node", "ns", "name", "type", "section", "model", "path", "step", "depth", "root", "top",
-               "card", "panel", "counted", "derived", "tags", "meta", "parents", "message", "text", "index", "count", "title",
+               "card", "panel", "counted", "derived", "outer", "tags", "meta", "parents", "message", "text", "index", "count", "title",
                "note", "input", "output", "error", "error_type", "call", "response", "usage", "id", "chains", "llms", "tools",
                "first", "last", "calls", "content", "reasoning", "seen", "lossy", "tool", "attempt", "mirror", "owes", "preview"}
 

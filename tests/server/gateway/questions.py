@@ -584,8 +584,10 @@ def each_dialect_says_it_in_its_own_words(dialect):
             return [f.json for f in frames if f.event == name and all(p in f.data for p in parts)]
         if dialect == "messages":
             value = {"question": "Which?", "context": {"n": 1}}
-            for mode in ("updates", "values"):
-                equal([f["__interrupt__"] for f in said(mode, "__interrupt__")], [[{"value": value, "id": "q"}], []])
+            asked = [{"value": value, "id": "q"}]
+            equal([f["__interrupt__"] for f in said("updates", "__interrupt__")], [asked, []])
+            # A pause asks nothing, and the last state stays the last.
+            equal([f["__interrupt__"] for f in said("values", "__interrupt__")], [asked])
         elif dialect == "nodes":
             equal([f["status"] for f in said("node.end")], ["interrupted", "interrupted", "ok"])
         else:

@@ -326,7 +326,7 @@ def max_age_cuts_with_a_retry():
 def raw_end(s, path, during=None, seconds=20):
     """Every byte of a connection, and whether it was reset."""
     with s.connect() as sock:
-        sock.sendall(request_bytes(s, "GET", path))
+        sock.sendall(request_bytes(s, "GET", path, headers={"Connection": "close"}))
         sock.settimeout(seconds)
         data = sock.recv(65536)
         if during:
