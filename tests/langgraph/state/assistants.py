@@ -145,7 +145,7 @@ def the_server_says_what_it_is():
     with Locked(agents=AGENTS) as s:
         equal((s.stranger().get("/ok").status, s.stranger().get("/ok").json), (200, {"ok": True}))
         info = s.stranger().get("/info").json
-        equal((info["flags"]["assistants"], info["flags"]["crons"]), (True, False))
+        equal((info["flags"]["assistants"], info["flags"]["crons"]), (True, True))
         check(info["version"])
 
 
