@@ -55,7 +55,9 @@ def amount(kind, n):
 # Texts that are more than that.
 TEXTS = {"socket_mode": "0600", "redis_url": "redis://127.0.0.1:1", "redis_publish_channel": "x:{job_id}",
          "redis_subscribe_channel": "x:{job_id}", "http.url": "http://127.0.0.1:1",
-         "store_read_url": "postgres://u@h/d"}
+         "store_read_url": "postgres://u@h/d", "mount_prefix": "/here", "disabled_routes": "store,meta"}
+# Texts that are JSON, which YAML would take for its own.
+OBJECTS = ("assistant.config", "assistant.context")
 
 
 # What agents with such an option need besides.
@@ -86,8 +88,10 @@ def another(option):
     if kind == "address":
         return "127.0.0.1:9123", "127.0.0.1:9123"
     if kind == "list":
-        text = "https://a.example,https://b.example"
+        text = TEXTS.get(option["name"], "https://a.example,https://b.example")
         return text, text.split(",")
+    if option["name"] in OBJECTS:
+        return """'{"a":1}'""", '{"a":1}'
     text = TEXTS.get(option["name"], "some-text")
     return text, text
 
