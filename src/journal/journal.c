@@ -89,7 +89,10 @@ void journal_free(struct journal *j)
     }
     send_away(j->calls);
     send_away(j->put_off);
-    j->opt.events.queued = NULL; /* announce no jobs while it stops */
+    if (j->inbox != NULL)
+        send_away(inbox_close(j->inbox)); /* what came after the last turn, from a link that
+                                             ends */
+    j->opt.events.queued = NULL;          /* announce no jobs while it stops */
     while (j->n_all > 0)
         active_job_remove(j->all[j->n_all - 1]);
     table_done(&j->active_jobs);
