@@ -10,7 +10,7 @@ import logging
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -168,8 +168,8 @@ class Handlers:
         handler = self.handler(resource, action)
         if handler is None:
             return None
-        context = self.types.AuthContext(user=caller.user, permissions=caller.permissions, resource=resource,
-                                         action=action)
+        place: Any = {"resource": resource, "action": action}  # the SDK lists the words that it knows
+        context = self.types.AuthContext(user=caller.user, permissions=caller.permissions, **place)
         with refusing(asserts=True):
             said = await called(handler, ctx=context, value=value)
         if said is None or said is True:
@@ -211,9 +211,9 @@ class refusing:
         pass
 
     def __exit__(self, kind: Any, e: BaseException | None, trace: Any) -> None:
-        status = getattr(e, "status_code", None)
-        if isinstance(status, int) and hasattr(e, "detail"):
-            raise Refusal(status, str(e.detail), getattr(e, "headers", None)) from e
+        status, detail = getattr(e, "status_code", None), getattr(e, "detail", None)
+        if isinstance(status, int) and detail is not None:
+            raise Refusal(status, str(detail), getattr(e, "headers", None)) from e
         if self.asserts and isinstance(e, AssertionError):
             raise Refusal(403, str(e)) from e
 
@@ -251,7 +251,7 @@ def scope_of(method: str, target: str, headers: list[list[str]]) -> dict[str, An
 
 def arguments_of(scope: Mapping[str, Any], headers: dict[bytes, bytes], names: set[str]) -> dict[str, Any]:
     authorization = headers.get(b"authorization")
-    all_of_them = {
+    all_of_them: dict[str, Callable[[], Any]] = {
         "scope": lambda: scope, "path": lambda: scope["path"], "headers": lambda: headers,
         "method": lambda: scope.get("method", "GET"), "path_params": lambda: scope.get("path_params", {}),
         "query_params": lambda: query_of(scope["query_string"]), "scopes": list, "user": lambda: None,

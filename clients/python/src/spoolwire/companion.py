@@ -60,7 +60,8 @@ class ProjectApp:
     def beginnings(self) -> tuple[list[str], list[str]]:
         from starlette.routing import Mount, WebSocketRoute
 
-        routes, sockets = [], []
+        routes: list[str] = []
+        sockets: list[str] = []
         for route in self.own:
             path = getattr(route, "path", "/")
             if isinstance(route, Mount):
@@ -120,7 +121,7 @@ async def refuse(scope: Mapping[str, Any], send: Any, why: Refusal) -> None:
 def bind_loopback(gateway: Gateway) -> None:
     """`get_client()` of langgraph_sdk looks for the server in its own process: this is it."""
     try:
-        import langgraph_api as package
+        import langgraph_api as package  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         package = sys.modules.setdefault("langgraph_api", types.ModuleType("langgraph_api"))
         package.__path__ = []
@@ -168,7 +169,7 @@ async def run(args: argparse.Namespace) -> None:
         if os.path.exists(path):
             os.unlink(path)
     news: dict[str, Any] = {"auth": handlers is not None}
-    servers = []
+    servers: list[asyncio.AbstractServer] = []
     if handlers is not None:
         servers.append(await asyncio.start_unix_server(Questions(handlers).serve, ask, limit=4 * MAX_MESSAGE))
     if app is not None:
