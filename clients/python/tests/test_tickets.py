@@ -1,7 +1,6 @@
 """Workers that engines start: one job and exit, executors, silent jobs that are cancelled, going down."""
 
 import asyncio
-import contextvars
 import os
 import signal
 import subprocess
@@ -16,7 +15,6 @@ from support import COMMAND, custom, say, until_in, working
 
 import spoolwire
 from spoolwire import Worker
-from spoolwire.beside import Beside
 from spoolwire.http import Connection
 from spoolwire.ticket import Ticket, run as run_ticket
 
@@ -192,26 +190,6 @@ def test_a_worker_that_is_told_to_go(tmp_path, process, way):
                 gate.touch()
             assert started.wait(WAIT) == 0
         assert server.get(f"/v1/jobs/{job}").json["state"] == state
-
-
-def test_a_thread_of_ours_beside_the_engines():
-    """It is the same one each time, knows what the engine tells its own, and ends with it."""
-    beside, told = Beside(), contextvars.ContextVar("told")
-
-    def look():
-        return threading.current_thread(), told.get()
-
-    def work():
-        told.set("by the engine")
-        with pytest.raises(KeyError):
-            beside.run(lambda: {}["x"])
-        first, second = beside.run(look), beside.run(look)
-        assert first == second == (first[0], "by the engine") and first[0] is not threading.current_thread()
-        return first[0]
-
-    ours = in_a_thread(work)
-    ours.join(WAIT)
-    assert not ours.is_alive()
 
 
 def test_on_stop_must_be_known():

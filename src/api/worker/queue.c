@@ -3,8 +3,9 @@
  * ?wait=SECONDS&above=N is answered when more than N jobs are queued, or when the time is over;
  * with tickets=N instead, when a job is queued and more than N are queued or leased: N tickets,
  * some of which have their job, are not enough.  A watch asks the journal once; then again
- * after changes of the agent's jobs, and once a second, because changes of other gateways can
- * get lost. */
+ * after changes of the agent's jobs (the first of them at once, because somebody waits for that
+ * job; many that follow each other cost one question), and once a second, because changes of
+ * other gateways can get lost. */
 #include "api/admit.h"
 #include "api/api.h"
 
@@ -26,7 +27,7 @@ struct queue_watch {
     uint64_t deadline; /* of the loop's clock */
     uint64_t above;
     uint64_t tickets;
-    uint64_t asked; /* the journal, the last time; of the loop's clock */
+    uint64_t asked; /* the journal, for a change; of the loop's clock */
     bool is_soon;   /* the timer is set for a change */
     bool is_closed;
 };
@@ -128,8 +129,9 @@ static void on_counted(struct loop_call *call)
 
 static void ask(struct queue_watch *w)
 {
+    if (w->is_soon)
+        w->asked = uv_now(w->timer.loop);
     w->is_soon = false;
-    w->asked = uv_now(w->timer.loop);
     (void)journal_request_begin(&w->count, JOURNAL_COUNT);
     w->count.count.agents = &w->agent;
     w->count.count.n_agents = 1;

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .agent import Agent, agent_of
-from .beside import Beside
 from .client import Client, part
 from .errors import SpoolwireError
 from .thread_loop import ThreadLoop
@@ -84,18 +83,12 @@ class Agents:
 
 agents = Agents()
 here = ThreadLoop()
-beside = Beside()
 
 
 def run(ticket: Ticket, worker: str, is_stopping: Callable[[], bool] = lambda: False) -> Outcome:
     """Works until the job has ended, whatever its outcome.  @worker: our name, for people.
     @is_stopping: does the engine's worker go down?"""
     return here.run(work(ticket, worker, is_stopping))
-
-
-def run_beside(ticket: Ticket, worker: str, is_stopping: Callable[[], bool]) -> Outcome:
-    """The same, in a thread of ours."""
-    return beside.run(lambda: run(ticket, worker, is_stopping))
 
 
 async def work(ticket: Ticket, worker: str, is_stopping: Callable[[], bool]) -> Outcome:
