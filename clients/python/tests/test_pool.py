@@ -7,7 +7,7 @@ import sys
 
 import graphs
 from gateway import WAIT, until
-from support import COMMAND, kinds, noted, text_of, until_in, until_kept
+from support import COMMAND, checkpoints, kinds, noted, text_of, until_in, until_kept
 
 ASK = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -36,6 +36,26 @@ def test_a_process_that_is_killed_is_followed_by_one_that_goes_on(server, tmp_pa
     ended = server.until_state(job, "succeeded", "failed")
     assert ended["output"]["log"] == ["think found pool", "slow", "ask", "write"]
     assert ended["attempt"] == 2
+    assert len(noted("think")) == before + 1
+
+
+def test_a_lost_run_of_an_older_checkpoint_goes_on_where_it_was(server, tmp_path):
+    """Not where it began."""
+    gate = tmp_path / "gate"
+    gate.touch()
+    thread = server.post("/threads", {}).json["thread_id"]
+    server.post(f"/threads/{thread}/runs/wait", {"assistant_id": "pool", "input": {**ASK, "gate": str(gate)}})
+    first = next(c["id"] for c in checkpoints(server, thread) if c["metadata"]["step"] == 0)
+    gate.unlink()
+    before, slow = len(noted("think")), len(noted("slow"))
+    run = server.post(f"/threads/{thread}/runs", {"assistant_id": "pool", "input": None, "checkpoint_id": first}).json
+    until("it is in its slow node", lambda: len(noted("slow")) > slow)
+    until("its first step is kept", lambda: len(
+        [c for c in checkpoints(server, thread) if c["metadata"]["step"] == 1]) == 2)
+    os.kill(noted("slow")[-1], signal.SIGKILL)
+    gate.touch()
+    ended = server.until_state(run["run_id"], "succeeded", "failed")
+    assert (ended["attempt"], ended["output"]["log"]) == (2, ["think found pool", "slow", "ask", "write"])
     assert len(noted("think")) == before + 1
 
 

@@ -67,11 +67,15 @@ def test_a_run_may_begin_at_an_older_checkpoint(server, worker):
         sdk = client(server)
         thread = (await sdk.threads.create())["thread_id"]
         await sdk.runs.wait(thread, "graph", input=ASK)
-        older = next(c for c in checkpoints(server, thread) if c["metadata"]["step"] == 1)
-        ended = await sdk.runs.wait(thread, "graph", input=None,
-                                    checkpoint={"checkpoint_id": older["id"], "checkpoint_ns": ""})
-        assert ended["log"] == ["think found pool", "slow", "ask", "write"]
-        assert len([c for c in checkpoints(server, thread) if c["metadata"]["step"] == 2]) == 2
+        first, older = (next(c["id"] for c in checkpoints(server, thread) if c["metadata"]["step"] == n) for n in (0, 1))
+        at = {"checkpoint_id": older, "checkpoint_ns": ""}
+        forms = [{"checkpoint": at}, {"checkpoint_id": older}, {"checkpoint_id": first, "checkpoint": at},
+                 {"config": {"configurable": {"checkpoint_id": older}}}]
+        for n, form in enumerate(forms, 2):
+            ended = await sdk.runs.wait(thread, "graph", input=None, **form)
+            assert ended["log"] == ["think found pool", "slow", "ask", "write"], form
+            assert len([c for c in checkpoints(server, thread) if c["metadata"]["step"] == 2]) == n, form
+            assert len([c for c in checkpoints(server, thread) if c["metadata"]["step"] == 1]) == 1, form
     asyncio.run(main())
 
 

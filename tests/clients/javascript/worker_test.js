@@ -203,6 +203,22 @@ test('a run whose state was changed meanwhile goes on from the change', async ()
     assert.deepEqual(done, ['first', 'changed', 'second']);
 });
 
+test('a run that began at an older checkpoint goes on where it was', async () => {
+    const graph = await Graph.load(path.join(folder, 'graphs.mjs:pair'));
+    const wire = new Wire({ url: server.url });
+    const order = { ...(await lease(wire)), run: { interrupt_before: ['second'] } };
+    const work = async (more) => (await new Run(graph, { ...order, ...more }, wire, () => {}).run()).output;
+
+    await work({});
+    const { parent } = await saved(order.job);
+    const fork = { input: null, run: { ...order.run, checkpoint_id: parent } };
+    assert.equal(await work(fork), undefined); // it waits before its second step, and has no output yet
+    const { done } = await work({ ...fork, attempt: 2, resume: {} });
+
+    wire.close();
+    assert.deepEqual(done, ['first', 'second']);
+});
+
 test('the server is killed in mid-run: nothing is lost and nothing comes twice', async () => {
     const id = await job('counts');
     let restarted;

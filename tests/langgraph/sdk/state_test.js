@@ -92,11 +92,17 @@ for (const version of VERSIONS) {
     test(`${version}: a run forks from an older checkpoint`, async () => {
         const { client, thread } = await asked();
         const before = (await client.threads.getHistory(thread)).find((s) => s.next[0] === 'tools');
-        const values = await client.runs.wait(thread, 'agent', { input: null, checkpoint: before.checkpoint });
+        const { checkpoint } = before;
 
-        assert.deepEqual(values.__interrupt__.map((i) => i.value), [QUESTION]);
-        const state = await client.threads.getState(thread);
-        assert.equal(state.values.messages.length, 4);
+        for (const form of [{ checkpoint }, { checkpointId: checkpoint.checkpoint_id }]) {
+            const values = await client.runs.wait(thread, 'agent', { input: null, ...form });
+            assert.deepEqual(values.__interrupt__.map((i) => i.value), [QUESTION]);
+            const state = await client.threads.getState(thread);
+            assert.equal(state.values.messages.length, 4);
+        }
+        const history = await client.threads.getHistory(thread, { limit: 100 });
+        const forks = history.filter((s) => s.parent_checkpoint?.checkpoint_id === checkpoint.checkpoint_id);
+        assert.equal(forks.length, 3);
     });
 
     test(`${version}: a run stops at a breakpoint, and another goes on from there`, async () => {

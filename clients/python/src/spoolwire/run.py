@@ -29,7 +29,8 @@ def config_of(assignment: Assignment) -> dict[str, Any]:
     """The graph's config.  A plain job is a thread of its own."""
     run = assignment.run
     config = dict(run.get("config") or {})
-    at = {k: v for k, v in (run.get("checkpoint") or {}).items() if v is not None}
+    at = {k: v for k, v in {"checkpoint_id": run.get("checkpoint_id"), **(run.get("checkpoint") or {})}.items()
+          if v is not None}
     # Graphs without a context schema find the values of a context in the config.
     config["configurable"] = {**(run.get("context") or {}), **(config.get("configurable") or {}), **at,
                               "thread_id": assignment.thread or assignment.job,
@@ -147,6 +148,8 @@ class Run:
         # An earlier attempt, or the run before a pause, may have left checkpoints: continue from
         # the newest.  Without any, the run starts from its input.
         if (assignment.attempt > 1 or assignment.resume is not None) and await self._has_begun():
+            for name in ("checkpoint_id", "checkpoint_map"):  # where it began
+                self._config["configurable"].pop(name, None)
             return await self._answers(assignment.resume) if assignment.resume else None
         if assignment.run.get("command"):
             return command_of(assignment.run["command"])

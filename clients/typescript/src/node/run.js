@@ -68,6 +68,7 @@ export const threadOf = (assignment) => assignment.thread ?? assignment.job;
 function configOf(assignment) {
     const { config = {}, context, metadata, checkpoint, ...run } = withDefaults(assignment.run ?? {}, assignment.agent);
     const { recursion_limit, configurable, ...rest } = config ?? {};
+    const checkpoint_id = checkpoint?.checkpoint_id ?? run.checkpoint_id;
 
     return {
         ...rest,
@@ -77,7 +78,7 @@ function configOf(assignment) {
             graph_id: assignment.agent,
             ...configurable,
             thread_id: threadOf(assignment),
-            ...(checkpoint?.checkpoint_id ? { checkpoint_id: checkpoint.checkpoint_id } : {}),
+            ...(checkpoint_id ? { checkpoint_id } : {}),
             ...(checkpoint?.checkpoint_ns ? { checkpoint_ns: checkpoint.checkpoint_ns } : {}),
             ...(checkpoint?.checkpoint_map ? { checkpoint_map: checkpoint.checkpoint_map } : {}),
         },
@@ -202,7 +203,12 @@ export class Run {
     async #input(compiled) {
         const { input, resume, run = {} } = this.assignment;
 
-        if (await this.#hasBegun()) return this.#answers(compiled, resume ?? {});
+        if (await this.#hasBegun()) {
+            const { checkpoint_id, checkpoint_map, ...configurable } = this.config.configurable; // where it began
+
+            this.config.configurable = configurable;
+            return this.#answers(compiled, resume ?? {});
+        }
         if (run.command) return commandOf(this.graph.langgraph, run.command);
         return input ?? null;
     }
