@@ -36,7 +36,7 @@
 #define STORE_CHECKPOINT_OPS(OP)                                                       \
     OP(checkpoint_put) OP(channel_put) OP(write_put) OP(state_put)                     \
     OP(thread_forget) OP(run_forget) OP(thread_thin) OP(thread_copy)                   \
-    OP(checkpoints) OP(channels) OP(writes) OP(states)
+    OP(checkpoints) OP(channels) OP(writes) OP(states) OP(states_after)
 #define STORE_ITEM_OPS(OP)                                                             \
     OP(item_put) OP(item_index) OP(item_delete) OP(item_touch)                         \
     OP(item) OP(items) OP(items_indexed) OP(namespaces)

@@ -117,5 +117,11 @@ MUST_CHECK int store_states(struct store *s,
                             store_state_cb cb,
                             void *arg,
                             struct error *err);
+/* The same of the checkpoints that were made from @of, oldest first. */
+MUST_CHECK int store_states_after(struct store *s,
+                                  const struct checkpoint_row *of, /* thread, ns and id */
+                                  store_state_cb cb,
+                                  void *arg,
+                                  struct error *err);
 
 #endif

@@ -86,6 +86,8 @@ CALL(channels, (const struct checkpoint_row *of, store_channel_cb cb, void *arg)
 CALL(writes, (const struct checkpoint_row *of, store_write_cb cb, void *arg), (of, cb, arg))
 CALL(states, (const struct checkpoint_filter *filter, store_state_cb cb, void *arg),
      (filter, cb, arg))
+CALL(states_after, (const struct checkpoint_row *of, store_state_cb cb, void *arg),
+     (of, cb, arg))
 CALL(item_put, (const struct item_row *row), (row))
 CALL(item_index, (const struct item_row *row), (row))
 CALL(item_delete, (const struct item_row *row), (row))

@@ -34,7 +34,7 @@ static const struct store_ops memory_ops = {
     .max_seq = MAX_SEQ,
     /* clang-format off */
     ABSENT(checkpoint_put) ABSENT(channel_put) ABSENT(write_put) ABSENT(state_put)
-    ABSENT(thread_thin) ABSENT(checkpoints) ABSENT(channels) ABSENT(writes)
+    ABSENT(thread_thin) ABSENT(checkpoints) ABSENT(channels) ABSENT(writes) ABSENT(states_after)
     STORE_ITEM_OPS(ABSENT)
     STORE_ASSISTANT_OPS(ABSENT)
     STORE_TOKEN_OPS(ABSENT)

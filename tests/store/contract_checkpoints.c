@@ -191,6 +191,38 @@ static void a_state_is_seen_with_its_checkpoint(void **state)
     buf_done(&b);
 }
 
+static void states_after_a_checkpoint_are_those_made_from_it(void **state)
+{
+    struct store *s = begun(state);
+    struct checkpoint_row of = place("t", "", "1");
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    ok(store_state_put(s, &of, STR("{}"), err));
+    for (int i = 0; i < 4; i++) {
+        static const char *const ids[] = { "4", "2", "3", "5" };
+        static const char *const parents[] = { "1", "1", "2", "1" };
+        struct checkpoint_row row = place("t", i < 3 ? "" : "sub", ids[i]);
+
+        row.parent = str_of(parents[i]);
+        row.value = (struct typed){ STR("json"), STR("1") };
+        row.metadata = row.versions = STR("{}");
+        ok(store_checkpoint_put(s, &row, err));
+        ok(store_state_put(s, &row, i == 0 ? STR("old") : STR("state"), err));
+    }
+    struct checkpoint_row again = place("t", "", "4");
+    again.run = STR("run");
+    ok(store_state_put(s, &again, STR("new"), err));
+    ok(store_states_after(s, &of, put_state, &b, err));
+    assert_is(&b, "2state 4new ");
+    of.id = STR("4");
+    buf_cut(&b, 0);
+    ok(store_states_after(s, &of, put_state, &b, err));
+    assert_is(&b, "");
+    buf_done(&b);
+}
+
 static void a_thread_is_copied_and_forgotten(void **state)
 {
     struct store *s = begun(state);
@@ -270,6 +302,7 @@ const struct contract_case contract_checkpoints[] = {
     CASE_NEEDS(the_first_write_stays_and_special_ones_are_replaced, checkpoint_put),
     CASE_NEEDS(what_a_forgotten_run_has_written_is_as_before, checkpoint_put),
     CASE_NEEDS(a_state_is_seen_with_its_checkpoint, checkpoint_put),
+    CASE_NEEDS(states_after_a_checkpoint_are_those_made_from_it, checkpoint_put),
     CASE_NEEDS(a_thread_is_copied_and_forgotten, checkpoint_put),
     CASE_NEEDS(what_a_job_has_saved_goes_with_it, checkpoint_put),
     CASE_NEEDS(the_newest_state_is_read_with_other_wants, checkpoint_put),

@@ -189,7 +189,7 @@ static bool play_checkpoints(struct player *p)
 {
     struct checkpoint_row of = some_checkpoint(p);
     struct checkpoint_filter filter = { .thread = one_in(p, 4) ? STR("copy") : of.thread };
-    size_t kind = below(p, 4);
+    size_t kind = below(p, 5);
 
     if (one_in(p, 2))
         filter.ns = of.ns;
@@ -206,8 +206,10 @@ static bool play_checkpoints(struct player *p)
         say_answer(p, store_channels(p->s, &of, on_channel, p, &p->err));
     else if (kind == 2)
         say_answer(p, store_writes(p->s, &of, on_write, p, &p->err));
-    else
+    else if (kind == 3)
         say_answer(p, store_states(p->s, &filter, on_state, p, &p->err));
+    else
+        say_answer(p, store_states_after(p->s, &of, on_state, p, &p->err));
     return true;
 }
 

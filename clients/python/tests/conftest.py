@@ -27,6 +27,8 @@ AGENTS = {
     "made": {"pull": True},
     "pushing": {"pull": True},
     "below": {"pull": True},
+    "steps": {"pull": True},
+    "functional": {"pull": True},
     "quick": {"pull": True, "attempts": 3, "lease": "1s"},
     "silent": {"pull": True, "attempts": 3, "lease": "4s"},
 }

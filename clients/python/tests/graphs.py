@@ -12,11 +12,12 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, RemoveMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
+from langgraph.func import entrypoint, task
 from langgraph.config import get_store, get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages, push_message
 from langgraph.runtime import Runtime
-from langgraph.types import interrupt
+from langgraph.types import Send, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
@@ -204,5 +205,36 @@ def with_schema(schema: Any) -> Any:
 with_defaults = with_schema(Defaults)
 
 
+def fan_out(state: State) -> Any:
+    return [Send("nested", {"log": ["sent"]}), Send("nested", {"log": ["sent"]})]
+
+
+def many_steps() -> Any:
+    """A node of each kind: called, sent, beside another, with a subgraph that asks, without a result."""
+    made = StateGraph(State)
+    made.add_node("write", write)
+    made.add_node("nested", nested)
+    made.add_node("sub", asking_below)
+    made.add_node("beside", nested)
+    made.add_node("nothing", lambda state: None)
+    made.add_edge(START, "write")
+    made.add_conditional_edges("write", fan_out, ["nested"])
+    made.add_edge("nested", "sub")
+    made.add_edge("nested", "beside")
+    made.add_edge("sub", "nothing")
+    return made.compile()
+
+
+@task
+async def add_one(n: int) -> int:
+    return n + 1
+
+
+@entrypoint()
+async def functional(n: int) -> int:
+    return await add_one(n)
+
+
 asking_below = line_of(write, ask).compile()
+steps = many_steps()
 asks_below = StateGraph(State).add_node("sub", asking_below).add_edge(START, "sub").compile()

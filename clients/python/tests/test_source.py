@@ -41,7 +41,7 @@ def test_a_file_of_a_package_may_import_its_neighbours(tmp_path):
 @pytest.mark.parametrize("where, why", [
     ("graphs.py", "write it as"),
     ("nowhere.py:graph", "does not exist"),
-    (f"{HERE}/graphs.py:grap", "its graphs are: .*counting, graph, outer"),
+    (f"{HERE}/graphs.py:grap", "its graphs are: .*counting, functional, graph, outer"),
     (f"{HERE}/graphs.py:ANSWER", "neither a graph"),
 ])
 def test_an_error_says_what_to_write(where, why):

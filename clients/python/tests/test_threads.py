@@ -1,11 +1,16 @@
 """Runs of threads, as clients of LangGraph's API order them: the stock SDK, and real graphs."""
 
 import asyncio
+import json
+from datetime import datetime, timedelta
 
 import graphs
 import pytest
 from langgraph_sdk import get_client
 from support import checkpoints, working
+
+from spoolwire import Client, SpoolwireSaver
+from spoolwire.encode import encode
 
 ASK = {"messages": [{"role": "user", "content": "hi"}], "ask": False}
 
@@ -18,7 +23,7 @@ def client(server):
 def worker(server):
     with working(server, {"graph": graphs.graph, "made": graphs.with_context,
                           "pushing": graphs.pushing,
-                          "below": graphs.asks_below}):
+                          "below": graphs.asks_below, "steps": graphs.steps, "functional": graphs.functional}):
         yield
 
 
@@ -98,6 +103,62 @@ def test_checkpoints_say_their_places_as_the_history_does(server, worker):
     asyncio.run(main())
 
 
+def shown(snapshot):
+    """As LangGraph's server shows it."""
+    given, above = snapshot.config["configurable"], (snapshot.parent_config or {}).get("configurable")
+    found = {"values": snapshot.values, "next": snapshot.next, "created_at": snapshot.created_at,
+             "metadata": {**snapshot.metadata, "thread_id": given["thread_id"]}, "interrupts": [{"id": i.id, "value": i.value} for i in snapshot.interrupts],
+             "checkpoint": {"checkpoint_map": None, **given}, "parent_checkpoint": above and {"checkpoint_map": None, **above},
+             "checkpoint_id": given["checkpoint_id"], "parent_checkpoint_id": above and above["checkpoint_id"],
+             "tasks": [{"id": t.id, "name": t.name, "path": t.path, "error": t.error, "result": t.result, "state": None,
+                        "interrupts": [{"id": i.id, "value": i.value} for i in t.interrupts],
+                        "checkpoint": t.state and {"checkpoint_id": None, **t.state["configurable"]}} for t in snapshot.tasks]}
+    return json.loads(encode(found))
+
+
+async def told_by_graph(server, graph, thread, ns=""):
+    graph = graph.copy({"checkpointer": SpoolwireSaver(Client(server.url))})
+    found = graph.aget_state_history({"configurable": {"thread_id": thread, "checkpoint_ns": ns}})
+    return [shown(s) async for s in found]
+
+
+def same(ours, theirs):
+    """Member by member, so that a failure names it."""
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs):
+        # LangGraph makes a checkpoint's id, which has a time, a moment after it has noted the time.
+        made = [datetime.fromisoformat(state.pop("created_at")) for state in (one, other)]
+        assert abs(made[0] - made[1]) < timedelta(seconds=1)
+        for name in {*one, *other}:
+            assert (other["checkpoint_id"], name, one.get(name)) == (other["checkpoint_id"], name, other.get(name))
+
+
+def test_the_history_is_what_the_graph_says_of_its_checkpoints(server, worker):
+    async def main():
+        sdk = client(server)
+        for name, given in (("steps", {"log": ["begin"], "ask": True}), ("functional", 1), ("graph", ASK)):
+            thread = (await sdk.threads.create())["thread_id"]
+            graph = getattr(graphs, name)
+            await sdk.runs.wait(thread, name, input=given)
+            same(await sdk.threads.get_history(thread, limit=100), await told_by_graph(server, graph, thread))
+            if name == "steps":
+                await sdk.runs.wait(thread, name, command={"resume": "yes"})
+                last = await sdk.threads.get_history(thread, limit=100)
+                same(last, await told_by_graph(server, graph, thread))
+                (ns,) = {t["checkpoint"]["checkpoint_ns"] for s in last for t in s["tasks"] if t["checkpoint"]}
+                below = await sdk.threads.get_history(thread, limit=100, checkpoint={"checkpoint_ns": ns})
+                assert len(below) == 4
+                same(below, await told_by_graph(server, graph, thread, ns))
+                assert [t["path"][0] for t in last[3]["tasks"]] == ["__pregel_push", "__pregel_push"]
+            # one by one, and in pages, as in the whole history
+            whole = await sdk.threads.get_history(thread, limit=100)
+            for n, state in enumerate(whole):
+                at = state["checkpoint"]
+                assert await sdk.threads.get_state(thread, checkpoint_id=at["checkpoint_id"]) == state
+                assert await sdk.threads.get_history(thread, before=at, limit=2) == whole[n + 1:n + 3]
+    asyncio.run(main())
+
+
 def test_events_are_sent_to_who_asks_for_them(server, worker):
     async def main():
         parts = [p async for p in client(server).runs.stream(None, "graph", input=ASK, stream_mode=["events", "values"])]
@@ -128,7 +189,8 @@ def test_states_are_what_the_graph_itself_says(server, worker):
         state = await sdk.threads.get_state(thread)
         assert state["values"]["log"] == ["think found pool", "slow", "by hand"]
         assert state["next"] == ["write"] and state["metadata"]["source"] == "update"
-        assert state["checkpoint"]["checkpoint_id"] == changed["checkpoint"]["checkpoint_id"]
+        assert state["checkpoint"]["checkpoint_id"] == changed["checkpoint"]["checkpoint_id"] == changed["checkpoint_id"]
+        assert changed["configurable"] == changed["checkpoint"]
         history = await sdk.threads.get_history(thread)
         assert [s["metadata"]["step"] for s in history] == [3, 2, 1, 0, -1]
         assert [s["next"] for s in history] == [["write"], ["ask"], ["slow"], ["think"], ["__start__"]]

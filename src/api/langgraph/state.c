@@ -2,7 +2,13 @@
  * checkpoints, so no worker needs to run.  An update of a state is sent to a worker.
  *
  * A state is copied out of the store before it is rendered, because rendering it with its
- * subgraphs reads other states. */
+ * subgraphs reads other states.
+ *
+ * A state is stored when its checkpoint is made, before its tasks run.  What became of these is
+ * in the states of the checkpoints that were made from it, as the member `ended`.  When a run
+ * stops while some of its tasks have ended and others wait, the thread's state shows what the
+ * former wrote; `recorded` is that of the history, in which a step shows its writes at its
+ * end. */
 #include "api/langgraph/ask.h"
 #include "api/langgraph/langgraph.h"
 
@@ -31,10 +37,19 @@ struct snapshot {
     struct str state; /* JSON; absent: there is none */
 };
 
+/* What became of the tasks of a checkpoint; in the query's memory. */
+struct ended_tasks {
+    struct ended_tasks *next;
+    struct str checkpoint;
+    struct str tasks; /* JSON */
+};
+
 struct state_reading {
     struct store_query *query;
     struct store *store;
     const struct state_question *what;
+    struct ended_tasks *outcomes;  /* of older checkpoints than those read so far */
+    bool is_partial;               /* not all newer states are read */
     struct json_reader one, other; /* of metadata */
     size_t n;
 };
@@ -179,6 +194,68 @@ static void put_tasks(struct state_reading *r,
     json_end_array(b);
 }
 
+/* @ended: what a state says of the tasks of the checkpoint before it. */
+static void note_outcome(struct state_reading *r, const yyjson_val *ended)
+{
+    struct arena *mem = &r->query->mem;
+    yyjson_val *tasks = json_at(ended, "tasks");
+    struct ended_tasks *o = yyjson_is_arr(tasks) ? arena_alloc(mem, sizeof(*o)) : NULL;
+
+    if (o == NULL ||
+        !arena_copy(mem, json_text(json_at(ended, "checkpoint_id")), &o->checkpoint) ||
+        !langgraph_keep_json(mem, tasks, &o->tasks))
+        return; /* shown as they were, if memory is short */
+    o->next = r->outcomes;
+    r->outcomes = o;
+}
+
+/* Finds the outcome of a checkpoint's tasks, and forgets it.  The oldest of several counts,
+ * as the first write of a task does. */
+static bool take_outcome(struct state_reading *r, struct str checkpoint, struct str *ret)
+{
+    for (struct ended_tasks **at = &r->outcomes; *at != NULL; at = &(*at)->next)
+        if (str_eq((*at)->checkpoint, checkpoint)) {
+            *ret = (*at)->tasks;
+            *at = (*at)->next;
+            return true;
+        }
+    return false;
+}
+
+struct ended_search {
+    struct state_reading *reading;
+    struct str checkpoint;
+};
+
+static int on_later_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    const struct ended_search *search = arg;
+    struct json j;
+
+    (void)of;
+    yyjson_val *ended =
+        json_read(&reader, state, &j, NULL) == 0 ? json_at(j.root, "ended") : NULL;
+    if (!str_eq(json_text(json_at(ended, "checkpoint_id")), search->checkpoint))
+        return 0;
+    note_outcome(search->reading, ended);
+    return 1;
+}
+
+static bool find_outcome(struct state_reading *r,
+                         const struct checkpoint_row *of,
+                         struct str *ret)
+{
+    struct ended_search search = { r, of->id };
+
+    if (take_outcome(r, of->id, ret))
+        return true;
+    if (!r->is_partial)
+        return false;
+    (void)store_states_after(r->store, of, on_later_state, &search, NULL); /* none: not known */
+    return take_outcome(r, of->id, ret);
+}
+
 /* As the graph has saved it, with the thread's id.  Some checkpoints have that already; those
  * of a copied thread the id of the thread that they were made in. */
 static void put_metadata(struct buf *b,
@@ -202,18 +279,24 @@ static void put_metadata(struct buf *b,
     json_end(b);
 }
 
-/* The questions of the state: as it lists them, or those of its tasks. */
-static void put_interrupts(struct buf *b, const yyjson_val *state)
+/* The questions of a state: @own, as it lists them, or those of its tasks. */
+static void put_interrupts(struct buf *b, const yyjson_val *own, const yyjson_val *tasks)
 {
-    yyjson_val *own = json_at(state, "interrupts");
-
     json_add_array(b, "interrupts");
     json_each(question, own)
         json_put_value(json_next(b), question);
     if (json_is_null(own))
-        json_each(task, json_at(state, "tasks"))
+        json_each(task, tasks)
             json_each(question, json_at(task, "interrupts"))
                 json_put_value(json_next(b), question);
+    json_end_array(b);
+}
+
+static void put_names(struct buf *b, const yyjson_val *tasks)
+{
+    json_add_array(b, "next");
+    json_each(task, tasks)
+        json_put_value(json_next(b), json_at(task, "name"));
     json_end_array(b);
 }
 
@@ -222,21 +305,36 @@ static void put_state(struct state_reading *r, const struct snapshot *s, size_t 
     const struct checkpoint_row *of = &s->of;
     struct buf *b = &r->query->out;
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
-    struct json j = { 0 };
+    struct json_reader other LOCAL_READER(SIZE_MAX / 64, 256);
+    struct json j = { 0 }, outcome;
+    struct str ended;
 
     if (json_read(&reader, s->state, &j, NULL) != 0) /* ours: fails only without memory */
         j.root = NULL;
+    yyjson_val *tasks = json_at(j.root, "tasks");
+    if (yyjson_arr_size(tasks) > 0 && find_outcome(r, of, &ended) &&
+        json_read(&other, ended, &outcome, NULL) == 0)
+        tasks = outcome.root;
+    note_outcome(r, json_at(j.root, "ended"));
+    yyjson_val *recorded = json_at(j.root, "recorded");
+    bool is_live =
+        json_is_null(recorded) || (!r->what->is_history && str_absent(r->what->filter.id));
+    const yyjson_val *shown = is_live ? j.root : recorded;
     json_begin(b);
     json_key(b, "checkpoint");
     put_place(b, of->thread, of->ns, of->id, json_at(j.root, "checkpoint"));
     json_key(b, "parent_checkpoint");
     put_place(b, of->thread, of->ns, of->parent, json_at(j.root, "parent_checkpoint"));
-    put_member(b, j.root, "values", STR("{}"));
-    put_member(b, j.root, "next", STR("[]"));
-    put_tasks(r, json_at(j.root, "tasks"), s, n_graphs);
+    /* null: an entrypoint that has not ended has none */
+    put_member(b, shown, "values", json_at(shown, "values") != NULL ? STR("null") : STR("{}"));
+    if (tasks != json_at(j.root, "tasks"))
+        put_names(b, tasks);
+    else
+        put_member(b, shown, "next", STR("[]"));
+    put_tasks(r, tasks, s, n_graphs);
     put_metadata(b, json_at(j.root, "metadata"), of);
     put_member(b, j.root, "created_at", STR("null"));
-    put_interrupts(b, j.root);
+    put_interrupts(b, json_at(j.root, "interrupts"), tasks);
     json_add_text(b, "checkpoint_id", of->id);
     json_add_text(b, "parent_checkpoint_id", of->parent);
     json_end(b);
@@ -315,6 +413,8 @@ static void run_question(struct thread_task *task, struct store *store)
 
     if (!langgraph_get_thread(query, store, r.what->filter.thread, &thread))
         return;
+    r.is_partial = !str_absent(r.what->filter.id) || !str_absent(r.what->filter.before) ||
+                   !str_absent(r.what->metadata);
     if (r.what->is_history)
         look_at_history(&r);
     else

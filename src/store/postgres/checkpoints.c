@@ -259,19 +259,17 @@ int postgres_writes(struct store *s,
     return code;
 }
 
-int postgres_states(struct store *s,
-                    const struct checkpoint_filter *filter,
-                    store_state_cb cb,
-                    void *arg,
-                    struct error *err)
+static int each_state(struct postgres_params *p,
+                      struct str thread,
+                      store_state_cb cb,
+                      void *arg,
+                      struct error *err)
 {
-    struct postgres_params p;
     PGresult *r = NULL;
+    int code = rows_get(p, &r, err);
 
-    start_filter(&p, s, SQL_STATE, filter);
-    int code = rows_get(&p, &r, err);
     for (int i = 0; i < PQntuples(r); i++) {
-        struct checkpoint_row of = { .thread = filter->thread,
+        struct checkpoint_row of = { .thread = thread,
                                      .ns = cell_text(r, i, 0),
                                      .id = cell_text(r, i, 1),
                                      .parent = cell_text(r, i, 2),
@@ -282,4 +280,28 @@ int postgres_states(struct store *s,
     }
     PQclear(r);
     return code;
+}
+
+int postgres_states(struct store *s,
+                    const struct checkpoint_filter *filter,
+                    store_state_cb cb,
+                    void *arg,
+                    struct error *err)
+{
+    struct postgres_params p;
+
+    start_filter(&p, s, SQL_STATE, filter);
+    return each_state(&p, filter->thread, cb, arg, err);
+}
+
+int postgres_states_after(struct store *s,
+                          const struct checkpoint_row *of,
+                          store_state_cb cb,
+                          void *arg,
+                          struct error *err)
+{
+    struct postgres_params p;
+
+    start_at(&p, s, SQL_STATES_AFTER, of);
+    return each_state(&p, of->thread, cb, arg, err);
 }

@@ -156,6 +156,7 @@
     X(STATE, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND id = ?")                 \
     X(STATES_OF_NS, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND " SQL_OLDER)      \
     X(STATES, SQL_SELECT_STATES "AND thread = ? AND " SQL_OLDER)                       \
+    X(STATES_AFTER, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND parent = ? ORDER BY id") \
     X(STATE_NEWEST, SQL_SELECT_STATES "AND thread = ? AND ns = '' ORDER BY id DESC LIMIT 1") \
     X(CHANNELS, "SELECT k.channel, k.version, k.type, k.data "                         \
       "FROM json_each_text(json_of(?)) WITH ORDINALITY v(key, value, n) "              \

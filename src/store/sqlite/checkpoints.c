@@ -277,6 +277,27 @@ int sqlite_writes(struct store *s,
     return end_reading(s, &b, rc, err);
 }
 
+static int each_state(struct store *s,
+                      struct binder *b,
+                      struct str thread,
+                      store_state_cb cb,
+                      void *arg,
+                      struct error *err)
+{
+    int rc = b->rc;
+
+    while (rc == SQLITE_OK && (rc = sqlite3_step(b->stmt)) == SQLITE_ROW) {
+        struct checkpoint_row of = { .thread = thread,
+                                     .ns = column_text(b->stmt, 0),
+                                     .id = column_text(b->stmt, 1),
+                                     .parent = column_text(b->stmt, 2),
+                                     .metadata = column_text(b->stmt, 3) };
+
+        rc = cb(arg, &of, column_text(b->stmt, 4)) == 0 ? SQLITE_OK : SQLITE_DONE;
+    }
+    return end_reading(s, b, rc, err);
+}
+
 int sqlite_states(struct store *s,
                   const struct checkpoint_filter *filter,
                   store_state_cb cb,
@@ -284,16 +305,18 @@ int sqlite_states(struct store *s,
                   struct error *err)
 {
     struct binder b = bind_filter(s, STATEMENT_STATE, filter);
-    int rc = b.rc;
 
-    while (rc == SQLITE_OK && (rc = sqlite3_step(b.stmt)) == SQLITE_ROW) {
-        struct checkpoint_row of = { .thread = filter->thread,
-                                     .ns = column_text(b.stmt, 0),
-                                     .id = column_text(b.stmt, 1),
-                                     .parent = column_text(b.stmt, 2),
-                                     .metadata = column_text(b.stmt, 3) };
+    return each_state(s, &b, filter->thread, cb, arg, err);
+}
 
-        rc = cb(arg, &of, column_text(b.stmt, 4)) == 0 ? SQLITE_OK : SQLITE_DONE;
-    }
-    return end_reading(s, &b, rc, err);
+int sqlite_states_after(struct store *s,
+                        const struct checkpoint_row *of,
+                        store_state_cb cb,
+                        void *arg,
+                        struct error *err)
+{
+    struct binder b = statement_bind(s, STATEMENT_STATES_AFTER);
+
+    bind_place(&b, of);
+    return each_state(s, &b, of->thread, cb, arg, err);
 }

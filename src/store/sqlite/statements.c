@@ -150,6 +150,8 @@ static const char *const sql[STATEMENT_MAX] = {
         SELECT_STATES "AND thread = ? AND ns = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
     [STATEMENT_STATES] =
         SELECT_STATES "AND thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
+    [STATEMENT_STATES_AFTER] =
+        SELECT_STATES "AND thread = ? AND ns = ? AND parent = ? ORDER BY id",
     [STATEMENT_CHANNELS] =
         "SELECT c.channel, c.version, c.type, c.data FROM json_each(?) v CROSS JOIN channels c "
         "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",

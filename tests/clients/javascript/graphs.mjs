@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { FakeListChatModel } from '@langchain/core/utils/testing';
-import { Annotation, END, interrupt, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
+import { Annotation, END, entrypoint, interrupt, MessagesAnnotation, Send, START, StateGraph, task } from '@langchain/langgraph';
 
 const note = (config, text) => fs.appendFileSync('notes', `${config.configurable.thread_id} ${text}\n`);
 
@@ -85,6 +85,30 @@ export const pair = new StateGraph(Steps)
     .addEdge(START, 'first')
     .addEdge('first', 'second')
     .compile();
+
+// A node of each kind: called, sent, beside another, with a subgraph that asks, without a result.
+const asksBelow = new StateGraph(Steps)
+    .addNode('inner', () => ({ done: ['inner'] }))
+    .addNode('ask', () => ({ done: [interrupt('Well?')] }))
+    .addEdge(START, 'inner')
+    .addEdge('inner', 'ask')
+    .compile();
+
+export const branches = new StateGraph(Steps)
+    .addNode('first', () => ({ done: ['first'] }))
+    .addNode('sent', () => ({ done: ['sent'] }))
+    .addNode('sub', asksBelow)
+    .addNode('beside', () => ({ done: ['beside'] }))
+    .addNode('nothing', () => ({}))
+    .addEdge(START, 'first')
+    .addConditionalEdges('first', () => [new Send('sent', {}), new Send('sent', {})], ['sent'])
+    .addEdge('sent', 'sub')
+    .addEdge('sent', 'beside')
+    .addEdge('sub', 'nothing')
+    .compile();
+
+const addOne = task('addOne', async (n) => n + 1);
+export const functional = entrypoint('functional', async (n) => addOne(n));
 
 // Many small events, at a pace that a pause of the server falls into.
 export const counts = new StateGraph(Steps)

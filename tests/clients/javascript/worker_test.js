@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { Graph } from '../../../clients/typescript/src/node/graph.js';
+import { encode } from '../../../clients/typescript/src/node/plain.js';
 import { Run } from '../../../clients/typescript/src/node/run.js';
 import { Wire } from '../../../clients/typescript/src/node/wire.js';
 import { answer, cancel, submit, subscribe } from '../../../clients/typescript/src/index.js';
@@ -13,7 +14,7 @@ import { kill, project, Server, start, until } from '../../lib/server.js';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const RUN = path.join(HERE, '../../../clients/typescript/bin/spoolwire-run.js');
-const AGENTS = ['chats', 'fails', 'steps', 'counts', 'remembers', 'makes'];
+const AGENTS = ['chats', 'fails', 'steps', 'counts', 'remembers', 'makes', 'branches', 'functional'];
 
 let folder;
 let server;
@@ -217,6 +218,68 @@ test('a run that began at an older checkpoint goes on where it was', async () =>
 
     wire.close();
     assert.deepEqual(done, ['first', 'second']);
+});
+
+// As LangGraph's server shows it.
+const shown = ({ values, next, tasks, metadata, createdAt, config, parentConfig }) => {
+    const place = (given) => given && { checkpoint_map: null, ...given.configurable };
+    const questions = tasks.flatMap((t) => t.interrupts);
+
+    return JSON.parse(
+        encode({
+            checkpoint: place(config),
+            parent_checkpoint: place(parentConfig) ?? null,
+            values,
+            next,
+            tasks: tasks.map(({ id, name, error, path: at, interrupts, result, state: below }) => ({
+                id,
+                name,
+                error: error ?? null,
+                interrupts,
+                path: at,
+                checkpoint: below?.configurable ?? null,
+                state: null,
+                result: result ?? null,
+            })),
+            metadata,
+            created_at: createdAt,
+            interrupts: questions,
+            checkpoint_id: config.configurable.checkpoint_id,
+            parent_checkpoint_id: parentConfig?.configurable.checkpoint_id ?? null,
+        }),
+    );
+};
+
+test('the history is what the graph says of its checkpoints', async () => {
+    const wire = new Wire({ url: server.url });
+    const post = (at, body) => wire.post(`/threads${at}`, body);
+
+    for (const [agent, input] of [['branches', { done: ['begin'] }], ['functional', 1], ['chats', says('hello')]]) {
+        const graph = await Graph.load(path.join(folder, `graphs.mjs:${agent}`));
+        const compiled = await graph.compiled({}, new graph.Saver(wire), undefined);
+        const { thread_id: thread } = await post('', {});
+        const history = (more = {}) => post(`/${thread}/history`, { limit: 100, ...more });
+        const told = async (ns = '') =>
+            (await Array.fromAsync(compiled.getStateHistory({ configurable: { thread_id: thread, checkpoint_ns: ns } }))).map(shown);
+
+        await post(`/${thread}/runs/wait`, { assistant_id: agent, input });
+        assert.deepEqual(await history(), await told());
+        if (agent === 'branches') {
+            await post(`/${thread}/runs/wait`, { assistant_id: agent, command: { resume: 'yes' } });
+            const last = await history();
+            assert.deepEqual(last, await told());
+            assert.deepEqual(last.at(3).tasks.map((t) => [t.path[0], t.result]), Array(2).fill(['__pregel_push', { done: ['sent'] }]));
+            const ns = last.flatMap((s) => s.tasks).find((t) => t.checkpoint).checkpoint.checkpoint_ns;
+            const below = await history({ checkpoint: { checkpoint_ns: ns } });
+            assert.deepEqual([below.length, below], [4, await told(ns)]);
+        }
+        const whole = await history(); // one by one, and in pages, the same
+        for (const [n, one] of whole.entries()) {
+            assert.deepEqual(await server.get(`/threads/${thread}/state/${one.checkpoint_id}`), one);
+            assert.deepEqual(await history({ before: one.checkpoint_id, limit: 2 }), whole.slice(n + 1, n + 3));
+        }
+    }
+    wire.close();
 });
 
 test('the server is killed in mid-run: nothing is lost and nothing comes twice', async () => {

@@ -47,7 +47,7 @@ async def update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any
     at = state["checkpoint"]
     if saver is not None and hasattr(saver, "aput_state") and at:
         await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
-    return {"checkpoint": snapshot.place(config)}
+    return updated(config)
 
 
 async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -> Any:
@@ -65,7 +65,13 @@ async def bulk_update_state(graph: Any, saver: Any, params: Mapping[str, Any]) -
     for state in reversed(states):  # the newest last: it becomes the thread's state
         at = state["checkpoint"]
         await saver.aput_state(config, at["checkpoint_ns"], at["checkpoint_id"], state)
-    return {"checkpoint": snapshot.place(config)}
+    return updated(config)
+
+
+def updated(config: Any) -> Any:
+    """As LangGraph's server for Python says it: the place, under its old names too."""
+    place = snapshot.place(config) or {}
+    return {"checkpoint": place, "configurable": place, "checkpoint_id": place.get("checkpoint_id")}
 
 
 def config_of(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from . import snapshot
 from .errors import Interrupted
 from .job import Job, Assignment
+from .outcomes import Outcomes
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -123,6 +124,9 @@ class Run:
         self._projections: asyncio.Queue[tuple[str, str, Any] | None] = asyncio.Queue()
         self._keeps_state = bool(getattr(graph, "checkpointer", None))
         self._projects = saver is not None and hasattr(saver, "aput_state")
+        self._outcomes = Outcomes(graph)
+        if self._projects:
+            saver.on_writes = self._outcomes.wrote
 
     async def run(self) -> Any:
         """The graph's output; raises Interrupted when it waits for an answer, or was paused."""
@@ -235,6 +239,8 @@ class Run:
             self._interrupted = True
         if mode == "values" and not namespace:
             self._output = without_question(payload)
+        if mode == "tasks":
+            self._outcomes.heard(namespace, payload)
         if mode != "checkpoints":
             return
         if self._projects:
@@ -248,6 +254,10 @@ class Run:
         """Stores the state with the metadata of the run, as the saver does."""
         from langgraph.checkpoint.base import get_checkpoint_metadata
 
+        self._outcomes.next(state)
+        made_by = state["metadata"].get("run_id")
+        if made_by not in (None, self._config["configurable"]["run_id"]):
+            return  # that run has stored it, and more of it
         config = cast("RunnableConfig", self._config)
         state["metadata"] = get_checkpoint_metadata(config, state["metadata"])
         at = state["checkpoint"]
@@ -270,7 +280,12 @@ class Run:
         for below in snapshot.states_below(found):
             await self._store(below)
         state = snapshot.of_snapshot(snapshot.alone(found))
+        if any(task["result"] is not None for task in state["tasks"]):
+            # Some have ended, and wait for the others: the thread's state has what they wrote, the history does not.
+            recorded = await self._graph.aget_state(found.config)
+            state["recorded"] = {"values": recorded.values, "next": list(recorded.next)}
         if at := state["checkpoint"]:
+            self._outcomes.add_to(state)
             await self._saver.aput_state(self._config, at["checkpoint_ns"], at["checkpoint_id"], state)
 
     async def _try_last_look(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -36,6 +36,7 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
         self._client = client or Client()
         self._fence = dict(fence or {})
         self._before_write = before_write
+        self.on_writes: Callable[[str, str, Sequence[tuple[str, Any]]], None] | None = None
 
     # --- reading --------------------------------------------------------------------
 
@@ -90,9 +91,10 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
         await self._write(config, "checkpoints", body)
         return place(config["configurable"]["thread_id"], body["ns"], checkpoint["id"])
 
-    async def aput_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]],
-                          task_id: str, task_path: str = "") -> None:
-        await self._write(config, "writes", self._writes(config, writes, task_id, task_path))
+    def aput_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]],
+                    task_id: str, task_path: str = "") -> Coroutine[Any, Any, None]:
+        """Tells who listens at once: the graph waits for the rest later, or not at all."""
+        return self._write(config, "writes", self._writes(config, writes, task_id, task_path))
 
     async def aput_state(self, config: Mapping[str, Any], ns: str, id: str,
                          state: Mapping[str, Any]) -> None:
@@ -145,6 +147,8 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
     def _writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str,
                 task_path: str) -> dict[str, Any]:
         given = config["configurable"]
+        if self.on_writes is not None:
+            self.on_writes(given["checkpoint_id"], task_id, writes)
         return {
             "ns": given.get("checkpoint_ns", ""),
             "id": given["checkpoint_id"],

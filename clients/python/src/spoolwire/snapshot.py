@@ -99,11 +99,18 @@ def of_task(task: Mapping[str, Any]) -> dict[str, Any]:
         "name": task["name"],
         "path": list(task.get("path") or ()),
         "error": None if task.get("error") is None else str(task["error"]),
-        "interrupts": list(task.get("interrupts") or ()),
+        "interrupts": [question(i) for i in task.get("interrupts") or ()],
         "checkpoint": place(state) if below else None,
         "state": None if below or state is None else of_snapshot(state),
         "result": task.get("result"),
     }
+
+
+def question(interrupt: Any) -> Any:
+    """What a graph asks, as LangGraph's servers show it."""
+    given = interrupt if isinstance(interrupt, Mapping) else {
+        k: getattr(interrupt, k, None) for k in ("id", "value", "response_schema")}
+    return {k: v for k, v in given.items() if v is not None or k == "value"}
 
 
 def place(config: Any) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@
  */
 import { withDefaults } from './defaults.js';
 import { isGraph } from './graph.js';
+import { Outcomes } from './outcomes.js';
 import { encode } from './plain.js';
 import { shown, stateOf, statesOf } from './state.js';
 
@@ -144,6 +145,8 @@ export class Run {
         const fence = lease === undefined ? {} : { job, lease, ...(executor ? { executor } : {}) };
         this.saver = new graph.Saver(wire, fence, this.#lost.signal);
         this.store = new graph.Store(wire, fence);
+        this.outcomes = new Outcomes();
+        this.saver.onWrites = this.outcomes.wrote.bind(this.outcomes);
         /** @type {Promise<void>[]} */
         this.told = [];
         /** @type {any} */
@@ -213,27 +216,42 @@ export class Run {
         return input ?? null;
     }
 
-    /** @param {any} part */
-    #tell(part) {
+    /** @param {any} part of the mode `checkpoints` */
+    #take(part) {
         const state = stateOf(part);
+        const madeBy = state.metadata.run_id ?? this.assignment.job;
 
         if (!state.checkpoint) return;
+        const whole = this.outcomes.next(state);
+        if (madeBy !== this.assignment.job) return; // that run has stored it, and more of it
+        const saved = this.saver.saved(state.checkpoint.checkpoint_id);
+        this.#wait(saved.then((/** @type {any} */ made) => made && this.#tell(whole)));
+    }
+
+    /** @param {any} state @returns {Promise<void>} */
+    #tell(state) {
         const { thread_id, checkpoint_ns, checkpoint_id } = state.checkpoint;
-        const told = this.saver.putState(thread_id, checkpoint_ns, checkpoint_id, state);
+        return this.saver.putState(thread_id, checkpoint_ns, checkpoint_id, state);
+    }
+
+    /** @param {Promise<void>} told */
+    #wait(told) {
         told.catch(() => {}); // errors are handled when the run ends
         this.told.push(told);
     }
 
     /** @param {string[]} namespace @param {string} mode @param {any} payload */
     #look(namespace, mode, payload) {
-        if (mode === 'checkpoints') this.#tell(payload);
+        if (mode === 'checkpoints') this.#take(payload);
+        if (mode === 'tasks') this.outcomes.heard(namespace, payload);
         if (namespace.length > 0) return;
-        if (mode === 'values' && payload && !('__interrupt__' in payload)) {
+        const asks = payload !== null && typeof payload === 'object' && '__interrupt__' in payload;
+        if (asks) {
+            this.isInterrupted = true;
+        } else if (mode === 'values' && payload != null) {
             this.values = payload;
             this.isInterrupted = false;
         }
-        if (payload && typeof payload === 'object' && '__interrupt__' in payload)
-            this.isInterrupted = true;
         const isBetween = mode === 'checkpoints' && payload.next.length > 0;
         if (isBetween && this.#isPausing && !this.config.control) this.#stop.abort();
     }
@@ -291,9 +309,22 @@ export class Run {
         // What a subgraph asks is known only now: its state was stored before it asked.
         const snapshot = await compiled.getState({ configurable }, { subgraphs: this.isInterrupted });
 
+        this.saver.end();
         if (snapshot.config?.configurable?.checkpoint_id)
-            for (const one of statesOf(snapshot)) this.#tell(one);
+            for (const one of statesOf(snapshot)) await this.#tellAgain(compiled, one);
         await Promise.all(this.told);
+    }
+
+    /** @param {any} compiled @param {any} snapshot */
+    async #tellAgain(compiled, snapshot) {
+        const state = this.outcomes.with(stateOf(snapshot));
+
+        // Some tasks have ended, and wait for others: the thread's state has what they wrote, the history does not.
+        if (state.tasks.some((/** @type {any} */ task) => task.result != null)) {
+            const { values, next } = await compiled.getState(snapshot.config);
+            state.recorded = { values, next };
+        }
+        this.#wait(this.#tell(state));
     }
 
     /** @returns {Promise<Finish>} */
@@ -321,6 +352,7 @@ export class Run {
             return await this.#result();
         } catch (error) {
             // Wait for checkpoints and states that are being stored, also when the run was stopped.
+            this.saver.end();
             await Promise.allSettled([...this.saver.saving.values(), ...this.told]);
             if (this.#isCancelled) return { status: 'cancelled' };
             if (this.#handedBack) return { status: this.#handedBack };

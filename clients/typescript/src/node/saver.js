@@ -67,9 +67,13 @@ export function saverClass({ BaseCheckpointSaver }) {
             this.wire = wire;
             this.query = query(fence);
             this.signal = signal;
-            /** Checkpoints that are stored or are being stored: putState is called for these only.
+            /** Checkpoints that are stored or are being stored.
              * @type {Map<string, Promise<{ created_at: string, metadata: any }>>} */
             this.saving = new Map();
+            /** Who waits for others. @type {Map<string, (saved: any) => void>} */
+            this.awaited = new Map();
+            /** Hears what tasks write. @type {((checkpoint: string, task: string, writes: [string, unknown][]) => void) | undefined} */
+            this.onWrites = undefined;
         }
 
         /** @param {string} thread @param {string} what @param {string} body */
@@ -97,8 +101,24 @@ export function saverClass({ BaseCheckpointSaver }) {
             }));
 
             this.saving.set(checkpoint.id, saved);
+            this.awaited.get(checkpoint.id)?.(saved);
+            this.awaited.delete(checkpoint.id);
             await saved;
             return configOf(thread, ns, checkpoint.id);
+        }
+
+        /** What a state has of its checkpoint.  A graph streams a checkpoint before it stores it; one that it
+         * never stores (`durability: "exit"`) is undefined, once it is known.
+         * @param {string} id
+         * @returns {Promise<{ created_at: string, metadata: any } | undefined>} */
+        saved(id) {
+            return this.saving.get(id) ?? new Promise((resolve) => this.awaited.set(id, resolve));
+        }
+
+        /** The graph has ended: it stores no more checkpoints. */
+        end() {
+            for (const resolve of this.awaited.values()) resolve(undefined);
+            this.awaited.clear();
         }
 
         /** @param {string} thread @param {string} ns @param {string | undefined} parent
@@ -137,6 +157,8 @@ export function saverClass({ BaseCheckpointSaver }) {
         /** @param {any} config @param {[string, unknown][]} writes @param {string} task */
         async putWrites(config, writes, task) {
             const { thread, ns, id } = placeOf(config);
+
+            this.onWrites?.(/** @type {string} */ (id), task, writes);
             const rows = await Promise.all(
                 writes.map(async ([channel, value], i) => ({
                     idx: SPECIAL[channel] ?? i,

@@ -1,16 +1,19 @@
 /** States of a thread in the format of LangGraph's servers, from a graph's snapshot or from a part of
  * its stream. */
 
-/** @param {any} config */
-export function checkpointOf(config) {
+/** The place of a checkpoint.  The metadata of a subgraph's name the checkpoints above it, which its place has too.
+ * @param {any} config @param {any} [metadata] */
+export function checkpointOf(config, metadata) {
     const place = config?.configurable;
+    const above = metadata?.parents ?? {};
+    const map = Object.keys(above).length > 0 ? { ...above, [place?.checkpoint_ns ?? '']: place?.checkpoint_id } : null;
 
     if (!place?.checkpoint_id) return null;
     return {
         thread_id: place.thread_id,
         checkpoint_id: place.checkpoint_id,
         checkpoint_ns: place.checkpoint_ns ?? '',
-        checkpoint_map: place.checkpoint_map ?? null,
+        checkpoint_map: map ?? place.checkpoint_map ?? null,
     };
 }
 
@@ -83,14 +86,16 @@ function taskOf(task) {
 /** @param {any} snapshot what `getState()` gives, or a part of the mode `checkpoints`
  * @returns {any} */
 export function stateOf(snapshot) {
+    const above = checkpointOf(snapshot.parentConfig);
+
     return {
         values: snapshot.values,
         next: snapshot.next,
         tasks: snapshot.tasks.map(taskOf),
         metadata: snapshot.metadata ?? {},
         created_at: snapshot.createdAt,
-        checkpoint: checkpointOf(snapshot.config),
-        parent_checkpoint: checkpointOf(snapshot.parentConfig),
+        checkpoint: checkpointOf(snapshot.config, snapshot.metadata),
+        parent_checkpoint: above && { ...above, checkpoint_map: null }, // as getState() has it
     };
 }
 
