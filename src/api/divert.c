@@ -96,21 +96,63 @@ static bool is_run(struct str path)
              is_below(tail, "/stream")));
 }
 
+/* The thread-scoped protocol. */
+static bool is_event_stream(struct str path)
+{
+    struct str rest = str_skip(path, sizeof("/threads/") - 1);
+    struct str tail = str_skip(rest, str_find(rest, '/'));
+
+    return str_starts(path, STR("/threads/")) &&
+           (str_is(tail, "/commands") || str_is(tail, "/stream/events"));
+}
+
+static bool is_thread(struct str path)
+{
+    return is_below(path, "/threads") && !is_run(path);
+}
+
+static bool is_assistant(struct str path)
+{
+    return is_below(path, "/assistants");
+}
+
+static bool is_item(struct str path)
+{
+    return is_below(path, "/store");
+}
+
+static bool is_component(struct str path)
+{
+    return is_below(path, "/ui");
+}
+
+static bool is_tool(struct str path)
+{
+    return is_below(path, "/mcp");
+}
+
+static const struct {
+    const char *name;
+    bool (*has)(struct str path);
+} parts[] = {
+    { "assistants", is_assistant },
+    { "event_streaming", is_event_stream },
+    { "mcp", is_tool },
+    { "meta", is_meta },
+    { "runs", is_run },
+    { "store", is_item },
+    { "threads", is_thread },
+    { "ui", is_component },
+};
+
 bool divert_is_disabled(struct http_request *req)
 {
-    char *const *parts = app_loop_of(req)->app->disabled;
+    char *const *disabled = app_loop_of(req)->app->disabled;
     struct str path = http_path(req);
 
-    for (size_t i = 0; parts != NULL && parts[i] != NULL; i++) {
-        struct str part = str_of(parts[i]);
-        bool hits = str_is(part, "meta")         ? is_meta(path)
-                    : str_is(part, "runs")       ? is_run(path)
-                    : str_is(part, "threads")    ? is_below(path, "/threads") && !is_run(path)
-                    : str_is(part, "assistants") ? is_below(path, "/assistants")
-                                                 : is_below(path, "/store");
-
-        if (hits)
-            return true;
-    }
+    for (; disabled != NULL && *disabled != NULL; disabled++)
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+            if (strcmp(*disabled, parts[i].name) == 0 && parts[i].has(path))
+                return true;
     return false;
 }

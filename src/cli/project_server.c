@@ -140,6 +140,9 @@ static int read_disabled(struct project_server *p, const yyjson_val *http, struc
         { "disable_runs", "runs" },
         { "disable_store", "store" },
         { "disable_meta", "meta" },
+        { "disable_mcp", "mcp" },
+        { "disable_ui", "ui" },
+        { "disable_event_streaming", "event_streaming" },
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

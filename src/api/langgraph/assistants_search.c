@@ -46,7 +46,6 @@ static bool fits(struct assistant_search *s, const struct assistant_row *row)
     struct json whole, part;
 
     return (str_absent(s->graph) || str_eq(s->graph, row->graph)) &&
-           auth_filter_lets(s->query->filters, row->metadata) &&
            (str_absent(s->name) || langgraph_has(row->name, s->name)) &&
            (str_absent(s->metadata) || (json_read(&s->one, row->metadata, &whole, NULL) == 0 &&
                                         json_read(&s->other, s->metadata, &part, NULL) == 0 &&
@@ -141,12 +140,19 @@ struct assistants_visitor {
     bool has_ended;
 };
 
+/* Unless the filters of the project's own handlers hide it. */
+static void show(struct assistants_visitor *v, const struct assistant_row *row)
+{
+    if (auth_filter_lets(v->query->filters, row->metadata))
+        v->has_ended = !v->visit(v->arg, row);
+}
+
 static int on_row(void *arg, const struct assistant_row *row)
 {
     struct assistants_visitor *v = arg;
 
     if (assistant_is_visible(store_query_job_scope(v->query), row))
-        v->has_ended = !v->visit(v->arg, row);
+        show(v, row);
     return v->has_ended || ++v->n_seen == MAX_SCAN;
 }
 
@@ -165,7 +171,7 @@ static void visit_graphs(struct assistants_visitor *v, struct str id)
         if (is_it) {
             struct assistant_row row = assistants_of_graph(app, a, mem);
 
-            v->has_ended = !v->visit(v->arg, &row);
+            show(v, &row);
         }
     }
 }

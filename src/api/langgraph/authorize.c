@@ -21,6 +21,7 @@
 #include "companion/asker.h"
 #include "companion/companion.h"
 #include "journal/assistants.h"
+#include "store/crons.h"
 
 #include <stdlib.h>
 
@@ -54,9 +55,18 @@ const struct authorization *authorization_of(struct http_request *req)
     return v != NULL ? v->note : NULL;
 }
 
-static void authorization_free(void *note)
+struct authorization *authorization_new(void)
 {
-    struct authorization *a = note;
+    struct authorization *a = calloc(1, sizeof(*a));
+
+    if (a != NULL)
+        arena_init(&a->mem);
+    return a;
+}
+
+void authorization_free(void *authorization)
+{
+    struct authorization *a = authorization;
 
     arena_done(&a->mem);
     free(a);
@@ -83,8 +93,7 @@ static void put_request(struct buf *b, const struct http_request *req)
     json_end(b);
 }
 
-/* A command over a WebSocket is of the caller who opened that. */
-static void put_known_user(struct buf *b, struct http_request *req)
+void authorize_put_user(struct buf *b, struct http_request *req)
 {
     const struct authorization *a = authorization_of(req);
 
@@ -108,6 +117,7 @@ enum verdict {
     VERDICT_NO_THREAD,
     VERDICT_NO_ASSISTANT,
     VERDICT_NO_ITEM,
+    VERDICT_NO_CRON,
     VERDICT_NOT_YOURS
 };
 
@@ -189,6 +199,30 @@ static bool lets_assistant(struct store_query *query,
     if (code != ERR_NOT_FOUND)
         store_query_broke(query, &err);
     return true; /* the handler answers that there is none */
+}
+
+struct found_cron {
+    struct str filters;
+    bool is_hidden;
+};
+
+static int on_cron(void *arg, const struct cron_row *row)
+{
+    struct found_cron *f = arg;
+
+    f->is_hidden = !auth_filter_lets(f->filters, row->metadata);
+    return 1;
+}
+
+static bool lets_cron(struct store_query *query, struct store *store)
+{
+    const struct subject_check *s = query->data;
+    struct found_cron found = { .filters = s->filters };
+    struct error err = { 0 };
+
+    if (store_cron(store, s->id, on_cron, &found, &err) != 0)
+        store_query_broke(query, &err);
+    return !found.is_hidden; /* the handler answers when there is none */
 }
 
 /* An item is matched as a whole: its value's members, its namespace and its key. */
@@ -285,6 +319,8 @@ static enum verdict judge(struct store_query *query, struct store *store)
                    : VERDICT_NO_ASSISTANT;
     case SUBJECT_ITEM:
         return judge_item(query, store);
+    case SUBJECT_CRON:
+        return lets_cron(query, store) ? VERDICT_PASSES : VERDICT_NO_CRON;
     }
     return VERDICT_PASSES;
 }
@@ -307,6 +343,8 @@ static void refuse(struct http_request *req, const struct subject_check *s)
 
     if (s->verdict == VERDICT_NO_ITEM)
         http_respond_error(req, 404, "Item not found");
+    else if (s->verdict == VERDICT_NO_CRON)
+        http_respond_error(req, 404, "Cron '%.*s' not found", STR_ARG(id));
     else if (s->verdict == VERDICT_NOT_YOURS)
         http_respond_error(req, 403, "Not authorized");
     else if (s->verdict == VERDICT_NO_ASSISTANT && e->subject == SUBJECT_NEW_ASSISTANT)
@@ -352,6 +390,9 @@ static struct str id_of(const struct api_event *e, struct http_request *req, str
     case SUBJECT_ASSISTANT:
         ret = http_param(req, "assistant");
         break;
+    case SUBJECT_CRON:
+        ret = http_param(req, "cron");
+        break;
     case SUBJECT_NEW_THREAD:
     case SUBJECT_BODY_THREAD:
     case SUBJECT_NEW_ASSISTANT:
@@ -373,7 +414,9 @@ static void check_subject(struct held *h, const yyjson_val *results)
     struct store_query *query =
         store_query_new_with(h->req, STR(""), run_check, sizeof(struct subject_check));
     struct subject_check *s = query != NULL ? query->data : NULL;
-    yyjson_val *first = yyjson_arr_get_first((yyjson_val *)(uintptr_t)results);
+    /* Of a new cron its thread is looked at. */
+    yyjson_val *first =
+        yyjson_arr_get((yyjson_val *)(uintptr_t)results, h->event->form == FORM_CRON ? 1 : 0);
     yyjson_val *last = yyjson_arr_get_last((yyjson_val *)(uintptr_t)results);
 
     if (query == NULL)
@@ -399,7 +442,7 @@ static bool needs_check(const struct held *h, const yyjson_val *results)
     json_each(result, results)
         if (yyjson_obj_size(json_at(result, "filters")) > 0)
             return h->event->form == FORM_RUN || h->event->form == FORM_COMMAND ||
-                   h->event->subject != SUBJECT_NONE;
+                   h->event->form == FORM_CRON || h->event->subject != SUBJECT_NONE;
     return false;
 }
 
@@ -426,19 +469,21 @@ static void put_refusal(struct http_request *req, int64_t status, const yyjson_v
 static bool keep(struct held *h, const yyjson_val *root)
 {
     struct visitor *v = http_visitor(h->req);
-    struct authorization *a = calloc(1, sizeof(*a));
+    struct authorization *a = authorization_new();
     yyjson_val *result = yyjson_arr_get_first(json_at(root, "results"));
+    yyjson_val *threads =
+        h->event->form == FORM_CRONS ? yyjson_arr_get(json_at(root, "results"), 1) : NULL;
     yyjson_val *value = json_at(result, "value");
 
     if (a == NULL)
         return false;
-    arena_init(&a->mem);
     visitor_set_note(v, a, authorization_free);
     return langgraph_keep_json(&a->mem, json_at(root, "user"), &a->user) &&
            langgraph_keep_json(&a->mem, json_at(root, "permissions"), &a->permissions) &&
            arena_copy(&a->mem, json_text(json_at(json_at(root, "user"), "identity")),
                       &a->identity) &&
            langgraph_keep_json(&a->mem, json_at(result, "filters"), &a->filters) &&
+           langgraph_keep_json(&a->mem, json_at(threads, "filters"), &a->thread_filters) &&
            (h->event->form != FORM_QUERY || langgraph_keep_json(&a->mem, value, &a->place));
 }
 
@@ -502,7 +547,7 @@ static void ask(struct http_request *req, const struct api_event *e, http_handle
     if (then == NULL)
         put_request(&text, req);
     else
-        put_known_user(&text, req);
+        authorize_put_user(&text, req);
     json_key(&text, "events");
     if (!event_put(e, req, &text) || text.error != 0) {
         free(h);
@@ -524,6 +569,14 @@ bool authorize_hold(struct http_request *req, const struct http_route *route, vo
     visitor_set_note(http_visitor(req), NULL, NULL);
     ask(req, e, NULL);
     return true;
+}
+
+void authorize_run(struct http_request *req, http_handler *then)
+{
+    if (authorize_is_guest(req))
+        ask(req, event_of_run(!str_absent(http_param(req, "thread"))), then);
+    else
+        then(req);
 }
 
 void authorize_command(struct http_request *req, http_handler *then)

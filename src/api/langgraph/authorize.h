@@ -18,6 +18,14 @@ bool authorize_hold(struct http_request *req, const struct http_route *route, vo
 /* The same for a command that came over a WebSocket; calls @then when it may go on. */
 void authorize_command(struct http_request *req, http_handler *then);
 
+/* The same for a run that is made for the request's caller, whom the handlers have
+ * authenticated before.  The body is that of the run. */
+void authorize_run(struct http_request *req, http_handler *then);
+
+/* Adds who the caller is to a question: known already, such as whoever opened the WebSocket of
+ * a command. */
+void authorize_put_user(struct buf *b, struct http_request *req);
+
 /* On the pool: does an item pass the handlers' filters? */
 bool authorize_lets_item(struct str filters, const struct item_row *row);
 

@@ -7,11 +7,17 @@
  *     timer ──▶ store_crons_due ──▶ for each: its assistant ──▶ SUBMIT with the tick
  *                                        │ refused here: CRON_SKIP
  *
+ * Of a cron that a user of the project's own handlers has created, they are asked first
+ * (cron_user.h): whoever may not create runs any more has no ticks.
+ *
  * What is due is decided by the wall clock, since a schedule is about dates.  After a step
  * back, ticks that were taken do not come again: their crons have moved on.  Only a clock that
  * was more than a day ahead was wrong: crons that moved on by it get their ticks anew. */
 #include "api/langgraph/cron_ticks.h"
 
+#include "api/authorization.h"
+#include "api/langgraph/authorize.h"
+#include "api/langgraph/cron_user.h"
 #include "api/langgraph/langgraph.h"
 #include "auth/authenticator.h"
 #include "base/clock.h"
@@ -31,9 +37,10 @@ enum {
 
 struct due_cron {
     struct cron_ticks *ticks;
-    struct cron_row row;    /* in the ticks' memory */
-    struct visitor visitor; /* its owner; has the token */
-    bool is_wrong;          /* its tick was computed with a wrong clock */
+    struct cron_row row;      /* in the ticks' memory */
+    struct visitor visitor;   /* its owner; has the token, and the user */
+    struct http_request *req; /* NULL: not under way */
+    bool is_wrong;            /* its tick was computed with a wrong clock */
 };
 
 struct cron_ticks {
@@ -55,6 +62,8 @@ struct cron_ticks {
 
 static void tick_done(struct due_cron *c)
 {
+    c->req = NULL;
+    visitor_set_note(&c->visitor, NULL, NULL);
     token_unref(c->visitor.token);
     c->visitor.token = NULL;
     c->ticks->n_pending--;
@@ -128,14 +137,26 @@ static void submit(struct http_request *req, const struct assistant_row *assista
     journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_run);
 }
 
-static int make_token(const struct cron_row *row, struct token **ret)
+static int make_owner(struct due_cron *c)
 {
+    const struct cron_row *row = &c->row;
+    struct token *guest = c->ticks->loop->guest;
     const struct token_limits limits = { .jobs = row->max_jobs,
                                          .queued = row->max_queued,
                                          .running = row->max_running };
+    struct authorization *user = NULL;
+    int code = cron_user_read(row->payload, &user);
 
-    return row->owner.n > 0 ? token_new_for_owner(row->owner, &limits, ret)
-                            : token_new_everybody(ret);
+    if (user != NULL)
+        visitor_set_note(&c->visitor, user, authorization_free);
+    if (code == 0 && user != NULL && guest != NULL) {
+        c->visitor.token = token_ref(guest);
+        return 0;
+    }
+    if (code == 0)
+        code = row->owner.n > 0 ? token_new_for_owner(row->owner, &limits, &c->visitor.token)
+                                : token_new_everybody(&c->visitor.token);
+    return code;
 }
 
 /* The payload, with the cron's metadata and what becomes of the thread. */
@@ -153,23 +174,32 @@ static void put_body(struct buf *b, const struct cron_row *row)
         b->error = over.error;
 }
 
+static void run_tick(struct http_request *req)
+{
+    const struct due_cron *c = http_inner_arg(req);
+
+    langgraph_with_assistant(req, c->row.assistant, submit);
+}
+
 /* Without memory it is tried again at the next look. */
 static void begin_tick(struct due_cron *c)
 {
     struct buf body LOCAL_BUF(SIZE_MAX / 4);
 
-    if (make_token(&c->row, &c->visitor.token) != 0)
-        return;
     c->ticks->n_pending++;
+    if (make_owner(c) != 0) {
+        tick_done(c);
+        return;
+    }
     put_body(&body, &c->row);
-    struct http_request *req =
-        body.error == 0 ? http_inner_new_for(c->ticks->http, &c->visitor, "thread",
-                                             c->row.thread, buf_text(&body), on_answered, c)
-                        : NULL;
-    if (req == NULL)
+    c->req = body.error == 0
+                 ? http_inner_new_for(c->ticks->http, &c->visitor, "thread", c->row.thread,
+                                      buf_text(&body), on_answered, c)
+                 : NULL;
+    if (c->req == NULL)
         tick_done(c);
     else
-        langgraph_with_assistant(req, c->row.assistant, submit);
+        authorize_run(c->req, run_tick);
 }
 
 /* --- which are due ------------------------------------------------------------------------ */
@@ -273,6 +303,9 @@ int cron_ticks_new(struct http_loop *http, struct app_loop *loop, struct cron_ti
 void cron_ticks_stop(struct cron_ticks *t)
 {
     t->is_stopped = true;
+    for (size_t i = 0; i < t->n_due; i++)
+        if (t->due[i].req != NULL)
+            http_inner_leave(t->due[i].req);
     uv_close((uv_handle_t *)&t->timer, NULL);
 }
 
@@ -280,8 +313,10 @@ void cron_ticks_free(struct cron_ticks *t)
 {
     if (t == NULL)
         return;
-    for (size_t i = 0; i < t->n_due; i++)
-        token_unref(t->due[i].visitor.token); /* of a tick that has not ended */
+    for (size_t i = 0; i < t->n_due; i++) { /* ticks that have not ended */
+        visitor_set_note(&t->due[i].visitor, NULL, NULL);
+        token_unref(t->due[i].visitor.token);
+    }
     arena_done(&t->mem);
     free(t);
 }

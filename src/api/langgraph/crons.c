@@ -5,10 +5,11 @@
  * each tick reads it again (cron_ticks.c), with the assistant as it is at that time. */
 #include "api/langgraph/crons.h"
 
+#include "api/authorization.h"
+#include "api/langgraph/cron_user.h"
 #include "auth/token.h"
 #include "base/calendar.h"
 #include "base/error.h"
-#include "base/json_merge.h"
 #include "jobs/job_scope.h"
 
 /* --- what is shown ------------------------------------------------------------------------ */
@@ -22,23 +23,31 @@ const char *const crons_members[] = { "cron_id",       "assistant_id",     "thre
 void crons_put(struct buf *b, const struct cron_row *row, struct selection select)
 {
     struct shape s = { .b = b, .members = crons_members, .select = select };
+    struct buf payload LOCAL_BUF(SIZE_MAX / 4);
+    struct buf user LOCAL_BUF(SIZE_MAX / 4);
 
+    cron_user_hide(row->payload, &payload, &user);
     json_begin(b);
     shape_text(&s, "cron_id", row->id);
     shape_text(&s, "assistant_id", row->assistant);
     shape_text(&s, "thread_id", row->thread);
-    shape_text(&s, "user_id", row->owner.n > 0 ? row->owner : STR_NONE);
+    shape_text(&s, "user_id",
+               row->owner.n > 0 ? row->owner
+               : user.n > 0     ? buf_text(&user)
+                                : STR_NONE);
     shape_text(&s, "on_run_completed", row->on_completed);
     shape_time(&s, "end_time", row->end_time);
     shape_text(&s, "schedule", row->schedule);
     shape_text(&s, "timezone", row->timezone);
-    shape_json(&s, "payload", row->payload);
+    shape_json(&s, "payload", buf_text(&payload));
     shape_time(&s, "next_run_date", row->next);
     shape_json(&s, "metadata", row->metadata);
     shape_json(&s, "enabled", row->enabled != 0 ? STR("true") : STR("false"));
     shape_time(&s, "created_at", row->created);
     shape_time(&s, "updated_at", row->updated);
     json_end(b);
+    if (payload.error != 0 || user.error != 0)
+        b->error = ERR_NOMEM;
 }
 
 static void answer_cron(struct journal_call *call)
@@ -129,15 +138,34 @@ static bool is_run(struct http_request *req,
     return ok;
 }
 
-static bool keep_payload(struct journal_call *call, struct cron_row *row)
+/* The body, without what only the server says. */
+static void put_without(struct buf *b, const yyjson_val *body)
 {
-    struct buf own LOCAL_BUF(4096);
+    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)body);
 
-    json_begin(&own);
-    json_add_str(&own, "assistant_id", row->assistant);
-    json_end(&own);
-    return own.error == 0 && json_merge_copy(&call->journal.mem, buf_text(&call->body),
-                                             buf_text(&own), &row->payload) == 0;
+    json_begin(b);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
+        struct str name = json_text(key);
+
+        if (str_is(name, "assistant_id") || str_is(name, "assistantId") ||
+            str_is(name, CRON_USER))
+            continue;
+        json_put_key(b, name);
+        json_put_value(b, yyjson_obj_iter_get_val(key));
+    }
+}
+
+static bool keep_payload(struct journal_call *call,
+                         const yyjson_val *body,
+                         struct cron_row *row)
+{
+    struct buf b LOCAL_BUF(SIZE_MAX / 4);
+
+    put_without(&b, body);
+    json_add_str(&b, "assistant_id", row->assistant);
+    cron_user_put(&b, authorization_of(call->req));
+    json_end(&b);
+    return b.error == 0 && arena_copy(&call->journal.mem, buf_text(&b), &row->payload);
 }
 
 static bool read_new(struct journal_call *call, struct json_reader *reader)
@@ -164,7 +192,8 @@ static bool read_new(struct journal_call *call, struct json_reader *reader)
     if (str_absent(row->metadata))
         row->metadata = STR("{}");
     return (langgraph_make_id(mem, &row->id) &&
-            arena_copy(mem, call->assistant->id, &row->assistant) && keep_payload(call, row) &&
+            arena_copy(mem, call->assistant->id, &row->assistant) &&
+            keep_payload(call, j.root, row) &&
             arena_copy(mem, thread, &call->journal.thread)) ||
            api_no_memory(call->req);
 }
@@ -198,21 +227,12 @@ static bool read_id(struct journal_call *call)
            api_no_memory(call->req);
 }
 
-/* The assistant of a cron stays. */
+/* The assistant of a cron stays, and so does its user. */
 static bool keep_changes(struct journal_call *call, const yyjson_val *body)
 {
     struct buf changes LOCAL_BUF(SIZE_MAX / 4);
-    yyjson_obj_iter it = yyjson_obj_iter_with((yyjson_val *)(uintptr_t)body);
 
-    json_begin(&changes);
-    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)) != NULL;) {
-        struct str name = json_text(key);
-
-        if (str_is(name, "assistant_id") || str_is(name, "assistantId"))
-            continue;
-        json_put_key(&changes, name);
-        json_put_value(&changes, yyjson_obj_iter_get_val(key));
-    }
+    put_without(&changes, body);
     json_end(&changes);
     return changes.error == 0 &&
            arena_copy(&call->journal.mem, buf_text(&changes), &call->journal.cron.row.payload);

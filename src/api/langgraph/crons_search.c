@@ -2,6 +2,8 @@
 #include "api/langgraph/assistants.h"
 #include "api/langgraph/crons.h"
 
+#include "api/authorization.h"
+#include "auth/auth_filter.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/json_match.h"
@@ -21,6 +23,7 @@ struct cron_hit {
 struct cron_search {
     struct store_query *query;
     struct str assistant, thread, metadata, sort; /* absent: any, or by creation */
+    struct str threads; /* filters of the project's handlers; absent: none */
     bool sets_enabled, enabled;
     bool ascending, counts;
     struct selection select;
@@ -36,6 +39,7 @@ static bool fits(struct cron_search *s, const struct cron_row *row)
     struct json whole, part;
 
     return crons_is_visible(s->query, row) &&
+           auth_filter_lets(s->query->filters, row->metadata) &&
            (str_absent(s->assistant) || str_eq(s->assistant, row->assistant)) &&
            (str_absent(s->thread) || str_eq(s->thread, row->thread)) &&
            (!s->sets_enabled || s->enabled == (row->enabled != 0)) &&
@@ -48,7 +52,7 @@ static bool keep(struct cron_search *s, const struct cron_row *row)
 {
     struct str sort = s->sort;
 
-    if (s->counts)
+    if (s->counts && str_absent(s->threads))
         return ++s->n > 0;
     if (!array_grow(&s->hits, s->n, &s->cap, sizeof(*s->hits)))
         return false;
@@ -107,6 +111,31 @@ static void put_hits(struct cron_search *s)
     json_end_array(b);
 }
 
+/* Leaves out those whose threads the project's handlers do not let the caller see.  A cron
+ * without a thread is seen. */
+static int filter_threads(struct cron_search *s, struct store *store, struct error *why)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct cron_row *row = &s->hits[i].row;
+        struct thread_row thread;
+        bool is_seen = str_absent(row->thread);
+
+        if (!is_seen) {
+            int code = store_thread_get(store, row->thread, &thread, why);
+
+            if (code != 0 && code != ERR_NOT_FOUND)
+                return code;
+            is_seen = code == 0 && auth_filter_lets(s->threads, thread.metadata);
+        }
+        if (is_seen)
+            s->hits[n++] = s->hits[i];
+    }
+    s->n = n;
+    return 0;
+}
+
 static void run_search(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
@@ -118,6 +147,8 @@ static void run_search(struct thread_task *task, struct store *store)
     int code = store_crons(store, on_row, s, &why);
     if (code == 0 && s->no_memory)
         code = error_set(&why, ERR_NOMEM, "out of memory");
+    if (code == 0 && !str_absent(s->threads))
+        code = filter_threads(s, store, &why);
     if (code != 0)
         store_query_broke(query, &why);
     else if (s->counts)
@@ -178,6 +209,7 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
 {
     struct cron_search *s = query->data;
     struct arena *mem = &query->mem;
+    const struct authorization *a = authorization_of(query->req);
     int64_t limit = json_int(json_at(body, "limit"), DEFAULT_LIST);
     int64_t offset = json_int(json_at(body, "offset"), 0);
     yyjson_val *enabled = json_at(body, "enabled");
@@ -196,6 +228,7 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
                             &s->assistant) &&
              arena_copy(mem, json_text(langgraph_member(body, "thread_id", "threadId")),
                         &s->thread) &&
+             arena_copy(mem, a != NULL ? a->thread_filters : STR_NONE, &s->threads) &&
              langgraph_keep_json(mem, json_at(body, "metadata"), &s->metadata)) ||
             api_no_memory(query->req));
 }

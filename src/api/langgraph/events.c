@@ -1,6 +1,8 @@
 #include "api/langgraph/events.h"
 
 #include "api/langgraph/assistants.h"
+#include "base/error.h"
+#include "base/json_format.h"
 #include "base/json_merge.h"
 
 enum { MAX_DEPTH = 256, MAX_BATCH = 1000 };
@@ -9,6 +11,8 @@ enum { MAX_DEPTH = 256, MAX_BATCH = 1000 };
     "input command config context webhook interrupt_before interrupt_after stream_mode "    \
     "stream_subgraphs feedback_keys checkpoint checkpoint_id durability checkpoint_during " \
     "stream_resumable"
+
+#define MEMBERS_CRON "schedule end_time metadata"
 
 /* clang-format off: a table */
 static const struct api_event table[] = {
@@ -108,6 +112,21 @@ static const struct api_event table[] = {
       "filter limit offset query refresh_ttl", "namespace_prefix", NULL },
     { "POST", "/store/namespaces", "store", "list_namespaces", FORM_ITEM, SUBJECT_NONE,
       "suffix max_depth limit offset", "prefix", NULL },
+    { "POST", "/runs/crons", "crons", "create", FORM_CRON, SUBJECT_NONE, MEMBERS_CRON, NULL,
+      NULL },
+    { "POST", "/threads/{thread}/runs/crons", "crons", "create", FORM_CRON, SUBJECT_THREAD,
+      MEMBERS_CRON, NULL, NULL },
+    { "POST", "/runs/crons/search", "crons", "search", FORM_CRONS, SUBJECT_NONE,
+      "assistant_id thread_id limit offset metadata", NULL, NULL },
+    { "POST", "/runs/crons/count", "crons", "search", FORM_CRONS, SUBJECT_NONE,
+      "assistant_id thread_id metadata", NULL, NULL },
+    { "GET", "/runs/crons/{cron}", "crons", "read", FORM_PLAIN, SUBJECT_CRON, "", NULL, NULL },
+    { "PATCH", "/runs/crons/{cron}", "crons", "update", FORM_PATCH, SUBJECT_CRON,
+      MEMBERS_CRON " enabled on_run_completed", NULL, NULL },
+    { "DELETE", "/runs/crons/{cron}", "crons", "delete", FORM_PLAIN, SUBJECT_CRON, "", NULL,
+      NULL },
+    { "POST", "/ui/{graph}", "", "", FORM_CALLER, SUBJECT_NONE, "", NULL, NULL },
+    { "POST", "/mcp", "assistants", "search", FORM_MCP, SUBJECT_NONE, "", NULL, NULL },
 };
 /* clang-format on */
 
@@ -124,6 +143,12 @@ const struct api_event *event_of_command(void)
 {
     return event_of_route(
         &(struct http_route){ .method = "POST", .pattern = "/threads/{thread}/commands" });
+}
+
+const struct api_event *event_of_run(bool has_thread)
+{
+    return event_of_route(&(struct http_route){
+        .method = "POST", .pattern = has_thread ? "/threads/{thread}/runs" : "/runs" });
 }
 
 /* The next word of a list with blanks between. */
@@ -158,8 +183,10 @@ static void put_members(struct buf *b, const char *members, const yyjson_val *bo
 static void put_path(struct buf *b, const struct http_request *req)
 {
     struct str thread = http_param(req, "thread"), run = http_param(req, "run");
-    struct str assistant = http_param(req, "assistant");
+    struct str assistant = http_param(req, "assistant"), cron = http_param(req, "cron");
 
+    if (!str_absent(cron))
+        json_add_str(b, "cron_id", cron);
     if (!str_absent(thread))
         json_add_str(b, "thread_id", thread);
     if (!str_absent(run))
@@ -168,11 +195,25 @@ static void put_path(struct buf *b, const struct http_request *req)
         json_add_str(b, "assistant_id", assistant);
 }
 
-/* The arguments of a run that are given, and its config, which handlers add to. */
+/* A run's config, with `configurable`, which handlers add to. */
+static void put_config(struct buf *b, const yyjson_val *config)
+{
+    struct buf given LOCAL_BUF(SIZE_MAX / 4);
+
+    if (yyjson_is_obj(json_at(config, "configurable"))) {
+        json_put_value(b, config);
+        return;
+    }
+    json_put_value(&given, config);
+    json_merge(b, buf_text(&given), STR("{" JSON_CONST("configurable", "{}") "}"));
+    if (given.error != 0)
+        b->error = given.error;
+}
+
+/* The arguments of a run that are given, and its config. */
 static void put_kwargs(struct buf *b, const char *members, const yyjson_val *body)
 {
     struct str name, rest = str_of(members);
-    yyjson_val *config = json_at(body, "config");
 
     json_begin(b);
     while (next_word(&rest, &name)) {
@@ -184,16 +225,7 @@ static void put_kwargs(struct buf *b, const char *members, const yyjson_val *bod
         json_put_value(b, value);
     }
     json_key(b, "config");
-    if (yyjson_is_obj(json_at(config, "configurable"))) {
-        json_put_value(b, config);
-    } else {
-        struct buf given LOCAL_BUF(SIZE_MAX / 4);
-
-        json_put_value(&given, config);
-        json_merge(b, buf_text(&given), STR("{" JSON_CONST("configurable", "{}") "}"));
-        if (given.error != 0)
-            b->error = given.error;
-    }
+    put_config(b, json_at(body, "config"));
     json_end(b);
 }
 
@@ -228,6 +260,26 @@ static void put_run(struct buf *b,
     json_end(b);
 }
 
+/* The body of a cron's runs as a whole: what handlers change in it is stored. */
+static void put_payload(struct buf *b, enum event_form form, const yyjson_val *body)
+{
+    struct buf given LOCAL_BUF(SIZE_MAX / 4);
+    struct buf config LOCAL_BUF(SIZE_MAX / 4);
+
+    if (form == FORM_PATCH) {
+        json_put_value(b, body);
+        return;
+    }
+    json_put_value(&given, body);
+    json_begin(&config);
+    json_key(&config, "config");
+    put_config(&config, json_at(body, "config"));
+    json_end(&config);
+    json_merge(b, buf_text(&given), buf_text(&config));
+    if (given.error != 0 || config.error != 0)
+        b->error = ERR_NOMEM;
+}
+
 static void put_ns_of_query(struct buf *b, struct str text)
 {
     json_begin_array(b);
@@ -258,6 +310,9 @@ static void put_value(const struct api_event *e,
     } else if (e->form == FORM_ITEM) {
         json_key(b, "namespace");
         json_put_value(b, json_get(body, str_of(e->ns)));
+    } else if (e->form == FORM_CRON || e->form == FORM_PATCH) {
+        json_key(b, "payload");
+        put_payload(b, e->form, body);
     }
     put_members(b, e->members, body);
     json_end(b);
@@ -301,6 +356,45 @@ static void put_command(const struct http_request *req, const yyjson_val *body, 
     json_end(out);
 }
 
+/* --- crons and MCP ---------------------------------------------------------------------------
+ */
+
+static void put_thread(struct buf *out, struct str thread)
+{
+    begin_event(out, "threads", str_absent(thread) ? "search" : "read");
+    json_begin(out);
+    if (!str_absent(thread))
+        json_add_str(out, "thread_id", thread);
+    json_add_const(out, "metadata", "{}");
+    json_end(out);
+    json_end(out);
+}
+
+/* A cron may be used when its thread may be. */
+static void put_threads(const struct api_event *e,
+                        const struct http_request *req,
+                        const yyjson_val *body,
+                        struct buf *out)
+{
+    if (e->form == FORM_CRONS)
+        put_thread(out, json_text(langgraph_member(body, "thread_id", "threadId")));
+    else if (e->form == FORM_CRON && !str_absent(http_param(req, "thread")))
+        put_thread(out, http_param(req, "thread"));
+}
+
+/* Tools are assistants; other methods need no more than a caller who is known. */
+static void put_message(const yyjson_val *body, struct buf *out)
+{
+    struct str method = json_text(json_at(body, "method"));
+
+    if (!str_is(method, "tools/list") && !str_is(method, "tools/call"))
+        return;
+    begin_event(out, "assistants", "search");
+    json_format(out, "{'graph_id':null,'metadata':{},'limit':%d,'offset':0}",
+                str_is(method, "tools/list") ? 100 : 1000);
+    json_end(out);
+}
+
 /* --- events ----------------------------------------------------------------------------------
  */
 
@@ -340,7 +434,7 @@ static struct str assistant_in(const struct http_request *req, const yyjson_val 
 
 static const yyjson_val *run_in(const struct api_event *e, const yyjson_val *body)
 {
-    return e->form == FORM_RUN ? body
+    return e->form == FORM_RUN || e->form == FORM_CRON ? body
            : e->form == FORM_COMMAND && *action_of_command(body) == 'c'
                ? json_at(body, "params")
                : NULL;
@@ -365,10 +459,16 @@ bool event_put(const struct api_event *e, struct http_request *req, struct buf *
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, MAX_DEPTH);
     struct json json;
 
-    if (!read_body(req, &reader, &json))
+    if (!read_body(req, &reader, &json) && e->form != FORM_MCP && e->form != FORM_CALLER)
         return false;
     json_begin_array(out);
-    if (e->form == FORM_BATCH) {
+    if (e->form == FORM_CALLER) {
+        json_end_array(out);
+        return true;
+    }
+    if (e->form == FORM_MCP) {
+        put_message(json.root, out);
+    } else if (e->form == FORM_BATCH) {
         put_batch(e, req, json.root, out);
     } else if (e->form == FORM_COMMAND) {
         put_command(req, json.root, out);
@@ -381,6 +481,7 @@ bool event_put(const struct api_event *e, struct http_request *req, struct buf *
         begin_event(out, e->resource, e->then);
         buf_lit(out, "{" JSON_CONST("metadata", "{}") "}}");
     }
+    put_threads(e, req, json.root, out);
     const yyjson_val *run = run_in(e, json.root);
     struct str assistant = run != NULL ? assistant_in(req, run) : STR_NONE;
     if (!str_absent(assistant)) {
@@ -397,20 +498,28 @@ bool event_put(const struct api_event *e, struct http_request *req, struct buf *
 /* --- back into the body ----------------------------------------------------------------------
  */
 
-/* A RunCreate with the arguments and metadata of @value. */
-static void put_run_back(struct buf *out, const yyjson_val *body, const yyjson_val *value)
+/* A body with the arguments and metadata of @value. */
+static void put_run_back(struct buf *out,
+                         const yyjson_val *body,
+                         const yyjson_val *arguments,
+                         const yyjson_val *metadata)
 {
+    bool has_metadata =
+        yyjson_obj_size((yyjson_val *)(uintptr_t)metadata) > 0 ||
+        (yyjson_is_obj((yyjson_val *)(uintptr_t)metadata) && json_at(body, "metadata") != NULL);
     struct buf under LOCAL_BUF(SIZE_MAX / 4);
     struct buf over LOCAL_BUF(SIZE_MAX / 4);
 
     json_put_value(&under, body);
     json_begin(&over);
-    json_each_member(key, one, json_at(value, "kwargs")) {
+    json_each_member(key, one, arguments) {
+        if (has_metadata && str_is(json_text(key), "metadata"))
+            continue; /* a cron's are in its payload as well */
         json_put_key(&over, json_text(key));
         json_put_value(&over, one);
     }
-    if (yyjson_is_obj(json_at(value, "metadata")))
-        json_add_value(&over, "metadata", json_at(value, "metadata"));
+    if (has_metadata)
+        json_add_value(&over, "metadata", metadata);
     json_end(&over);
     json_merge(out, buf_text(&under), buf_text(&over));
     if (under.error != 0 || over.error != 0)
@@ -453,8 +562,10 @@ static void put_batch_back(const yyjson_val *list, const yyjson_val *results, st
     json_begin_array(out);
     json_each(body, list) {
         yyjson_val *result = yyjson_arr_get((yyjson_val *)(uintptr_t)results, n++);
+        yyjson_val *value = json_at(result, "value");
 
-        put_run_back(json_next(out), body, json_at(result, "value"));
+        put_run_back(json_next(out), body, json_at(value, "kwargs"),
+                     json_at(value, "metadata"));
     }
     json_end_array(out);
 }
@@ -467,7 +578,8 @@ static void put_command_back(const yyjson_val *body, const yyjson_val *value, st
     json_put_value(&under, body);
     json_begin(&over);
     json_key(&over, "params");
-    put_run_back(&over, json_at(body, "params"), value);
+    put_run_back(&over, json_at(body, "params"), json_at(value, "kwargs"),
+                 json_at(value, "metadata"));
     json_end(&over);
     json_merge(out, buf_text(&under), buf_text(&over));
     if (under.error != 0 || over.error != 0)
@@ -491,7 +603,11 @@ void event_put_body(const struct api_event *e,
     else if (e->form == FORM_COMMAND && run_in(e, json.root) != NULL)
         put_command_back(json.root, value, out);
     else if (e->form == FORM_RUN)
-        put_run_back(out, json.root, value);
-    else if (e->form == FORM_ITEM || (e->form == FORM_PLAIN && e->members[0] != '\0'))
+        put_run_back(out, json.root, json_at(value, "kwargs"), json_at(value, "metadata"));
+    else if (e->form == FORM_CRON ||
+             (e->form == FORM_PATCH && yyjson_obj_size(json.root) > 0)) /* else it is refused */
+        put_run_back(out, json.root, json_at(value, "payload"), json_at(value, "metadata"));
+    else if (e->form == FORM_ITEM || e->form == FORM_CRONS ||
+             (e->form == FORM_PLAIN && e->members[0] != '\0'))
         put_plain_back(e, json.root, value, out);
 }

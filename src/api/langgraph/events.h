@@ -19,6 +19,7 @@ enum event_subject {
     SUBJECT_ASSISTANT,     /* of the path */
     SUBJECT_NEW_ASSISTANT, /* of the body, if it exists */
     SUBJECT_ITEM,          /* of the body */
+    SUBJECT_CRON,          /* of the path */
 };
 
 enum event_form {
@@ -28,6 +29,11 @@ enum event_form {
     FORM_COMMAND, /* of the thread-scoped protocol */
     FORM_ITEM,    /* members of the body, and its namespace */
     FORM_QUERY,   /* an item named in the query */
+    FORM_CRON,    /* a new cron: also an event of its thread */
+    FORM_PATCH,   /* of a cron */
+    FORM_CRONS,   /* a search of crons: also one of their threads */
+    FORM_CALLER,  /* no event: it is enough that its caller is known */
+    FORM_MCP,     /* a message of MCP: a search of assistants, or nothing but its caller */
 };
 
 struct api_event {
@@ -44,6 +50,8 @@ struct api_event {
 const struct api_event *event_of_route(const struct http_route *route);
 /* That of a command over a WebSocket. */
 const struct api_event *event_of_command(void);
+/* That of a run which the server itself makes for a caller. */
+const struct api_event *event_of_run(bool has_thread);
 
 /* Appends the list of events.  False: the body cannot be read, and its handler may say so. */
 bool event_put(const struct api_event *e, struct http_request *req, struct buf *out);

@@ -2,16 +2,22 @@
  *
  *     tools/list ──▶ assistants (pool) ──▶ a worker of each graph says its schema ──▶ answered
  *     tools/call ──▶ the assistant of that name (pool) ──▶ a run without a thread ──▶ its
- * result
- */
+ *                                                                                     result
+ *
+ * For a caller whom the project's own handlers have authenticated, they are asked whether it
+ * may read each assistant of the list, and create the run. */
 #include "api/langgraph/mcp.h"
 
 #include "api/admit.h"
 #include "api/langgraph/ask.h"
 #include "api/langgraph/assistants.h"
+#include "api/langgraph/authorize.h"
+#include "auth/auth_filter.h"
 #include "auth/permit.h"
 #include "base/error.h"
 #include "base/json_format.h"
+#include "companion/asker.h"
+#include "companion/companion.h"
 
 enum { PAGE = 100, MAX_SCHEMA_MS = 30000 /* less than clients wait for the list */ };
 
@@ -19,7 +25,8 @@ enum { PAGE = 100, MAX_SCHEMA_MS = 30000 /* less than clients wait for the list 
 
 struct tool {
     struct str name, title, description; /* description: absent: none */
-    struct str graph, config;
+    struct str id, metadata, graph, config;
+    bool is_hidden;            /* the project's handlers say so */
     struct str schema;         /* JSON; absent: it is left out, for its graph has none */
     struct journal_call *call; /* under way; asks a worker for the schema */
 };
@@ -31,6 +38,8 @@ struct tool_list {
     size_t first, next; /* assistants that are passed over; behind the last of this page */
     size_t n_seen;
     bool has_more;
+    struct ask ask; /* of the project's handlers */
+    bool is_asking;
     size_t n_asked; /* calls under way */
     bool no_memory;
 };
@@ -50,6 +59,8 @@ static bool fill_tool(struct arena *mem,
 {
     return arena_copy(mem, name, &tool->name) && arena_copy(mem, row->name, &tool->title) &&
            arena_copy(mem, row->description, &tool->description) &&
+           arena_copy(mem, row->id, &tool->id) &&
+           arena_copy(mem, row->metadata, &tool->metadata) &&
            arena_copy(mem, row->graph, &tool->graph) &&
            arena_copy(mem, row->config, &tool->config);
 }
@@ -138,7 +149,8 @@ static void on_list_gone(struct http_request *req, void *data)
 {
     struct tool_list *list = data;
 
-    (void)req;
+    if (list->is_asking)
+        asker_cancel(app_loop_of(req)->asker, &list->ask);
     for (size_t i = 0; i < list->n; i++)
         if (list->tools[i].call != NULL)
             journal_call_abandon(list->tools[i].call);
@@ -180,6 +192,8 @@ static bool make_call(struct tool_list *list, size_t i)
     struct buf params LOCAL_BUF(SIZE_MAX / 4);
 
     tool->schema = STR_NONE;
+    if (tool->is_hidden)
+        return true;
     if (!ask_is_possible(list->query->req, tool->graph)) {
         tool->schema = STR("{" JSON_LIT("type", "object") "}"); /* nobody knows its schema */
         return true;
@@ -224,6 +238,79 @@ static bool ask_schemas(struct store_query *query)
     return true;
 }
 
+/* --- the list: what the caller may read --------------------------------------------------- */
+
+static void take_results(struct tool_list *list, const yyjson_val *results)
+{
+    struct buf filters LOCAL_BUF(SIZE_MAX / 4);
+
+    for (size_t i = 0; i < list->n; i++) {
+        yyjson_val *result = yyjson_arr_get((yyjson_val *)(uintptr_t)results, i);
+        bool is_filtered = !json_is_null(json_at(result, "filters"));
+
+        buf_clear(&filters);
+        if (is_filtered)
+            json_put_value(&filters, json_at(result, "filters"));
+        list->no_memory |= filters.error != 0;
+        list->tools[i].is_hidden =
+            json_is_null(result) || !json_is_null(json_at(result, "status")) ||
+            (is_filtered && !auth_filter_lets(buf_text(&filters), list->tools[i].metadata));
+    }
+}
+
+static void on_readable(struct ask *ask, struct str answer, const char *why)
+{
+    struct tool_list *list = container_of(ask, struct tool_list, ask);
+    struct store_query *query = list->query;
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 256);
+    struct json json;
+
+    list->is_asking = false;
+    http_on_gone(query->req, NULL, NULL);
+    if (str_absent(answer) || json_read(&reader, answer, &json, NULL) != 0) {
+        http_set_header(query->req, "Retry-After", STR("1"));
+        http_respond_error(query->req, 503, "%s",
+                           str_absent(answer) ? why : "the handlers' answer cannot be read");
+        store_query_free(query);
+        return;
+    }
+    take_results(list, json_at(json.root, "results"));
+    if (!ask_schemas(query))
+        store_query_free(query);
+}
+
+static void put_reads(struct buf *b, const struct tool_list *list)
+{
+    json_add_const(b, "each", "true");
+    json_add_array(b, "events");
+    for (size_t i = 0; i < list->n; i++)
+        json_format(json_next(b),
+                    "{'resource':'assistants','action':'read','value':{'assistant_id':%s}}",
+                    list->tools[i].id);
+    json_end_array(b);
+}
+
+static bool ask_readable(struct store_query *query)
+{
+    struct tool_list *list = query->data;
+    struct app_loop *l = app_loop_of(query->req);
+    struct buf text LOCAL_BUF(SIZE_MAX / 4);
+
+    if (!authorize_is_guest(query->req))
+        return ask_schemas(query);
+    json_begin(&text);
+    authorize_put_user(&text, query->req);
+    put_reads(&text, list);
+    json_end(&text);
+    if (text.error != 0)
+        return api_no_memory(query->req);
+    list->ask.answered = on_readable;
+    list->is_asking = true;
+    http_on_gone(query->req, on_list_gone, list);
+    asker_ask(l->asker, &list->ask, buf_text(&text), companion_ask_ms(l->app->companion));
+    return true;
+}
+
 void mcp_tools_list(struct http_request *req)
 {
     struct mcp_message m LOCAL_MCP_MESSAGE;
@@ -238,7 +325,7 @@ void mcp_tools_list(struct http_request *req)
     list->query = query;
     if (str_number(json_text(json_at(m.params, "cursor")), &cursor) && cursor > 0)
         list->first = (size_t)cursor;
-    query->answer = ask_schemas;
+    query->answer = ask_readable;
     store_query_post(query);
 }
 
@@ -315,27 +402,12 @@ static void answer_call(struct journal_call *call)
                       &(struct wait_form){ .id = buf_text(&id), .put = put_result });
 }
 
-static bool read_call(struct journal_call *call, struct json_reader *unused)
+static bool read_call(struct journal_call *call, struct json_reader *reader)
 {
-    struct mcp_message m LOCAL_MCP_MESSAGE;
-    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
-    struct buf body LOCAL_BUF(SIZE_MAX / 4);
     struct json json;
 
-    (void)unused;
-    (void)mcp_message_init(&m, buf_text(&call->body)); /* it was read before */
-    yyjson_val *arguments = json_at(m.params, "arguments");
-    json_begin(&body);
-    if (json_is_null(arguments))
-        json_add_const(&body, "input", "{}");
-    else
-        json_add_value(&body, "input", arguments);
-    if (!json_is_null(json_at(m.params, "context")))
-        json_add_value(&body, "context", json_at(m.params, "context"));
-    json_end(&body);
-    if (body.error != 0 || json_read(&reader, buf_text(&body), &json, NULL) != 0)
-        return api_no_memory(call->req);
-    return langgraph_read_run(call, json.root);
+    return api_read_body(call->req, reader, buf_text(&call->body), &json) &&
+           langgraph_read_run(call, json.root);
 }
 
 static void call_tool(struct http_request *req, const struct assistant_row *row)
@@ -354,12 +426,47 @@ static void call_tool(struct http_request *req, const struct assistant_row *row)
     journal_call_read(call, LANGGRAPH_MAX_DEPTH, read_call);
 }
 
+static void run_tool(struct http_request *req)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, LANGGRAPH_MAX_DEPTH);
+    struct json json;
+
+    if (json_read(&reader, http_body(req), &json, NULL) != 0)
+        (void)api_no_memory(req); /* it was written by us */
+    else
+        langgraph_with_assistant(req, json_text(json_at(json.root, "assistant_id")), call_tool);
+}
+
+/* Makes the message the body of its run, beside its id, which the answer needs. */
+static bool set_run(struct http_request *req, struct str assistant)
+{
+    struct mcp_message m LOCAL_MCP_MESSAGE;
+    struct buf body LOCAL_BUF(SIZE_MAX / 4);
+
+    (void)mcp_message_init(&m, http_body(req)); /* it was read before */
+    yyjson_val *arguments = json_at(m.params, "arguments");
+    json_begin(&body);
+    json_add_value(&body, "id", m.id);
+    json_add_str(&body, "assistant_id", assistant);
+    json_key(&body, "input");
+    if (json_is_null(arguments))
+        buf_lit(&body, "{}");
+    else
+        json_put_value(&body, arguments);
+    if (!json_is_null(json_at(m.params, "context")))
+        json_add_value(&body, "context", json_at(m.params, "context"));
+    json_end(&body);
+    return body.error == 0 && http_set_body(req, buf_text(&body));
+}
+
 static bool answer_search(struct store_query *query)
 {
     const struct tool_search *s = query->data;
 
-    if (s->n == 1)
-        langgraph_with_assistant(query->req, s->id, call_tool);
+    if (s->n == 1 && set_run(query->req, s->id))
+        authorize_run(query->req, run_tool);
+    else if (s->n == 1)
+        (void)api_no_memory(query->req);
     else if (s->n == 0)
         mcp_refuse(query->req, MCP_BAD_PARAMS, "Unknown tool: %.*s",
                    STR_ARG(str_head(s->name, 130)));

@@ -1,6 +1,7 @@
 """Projects with a graph, handlers of authentication and an app, in either language, and
 `spoolwire dev` on them."""
 
+import atexit
 import base64
 import http.client
 import json
@@ -12,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from gateway import WAIT, until
@@ -19,7 +21,7 @@ from harness import PROGRAM, equal
 
 PYTHON = {
     "graph.py": '''
-from typing import TypedDict
+from typing_extensions import TypedDict
 from langgraph.graph import START, StateGraph
 
 class State(TypedDict, total=False):
@@ -68,11 +70,22 @@ async def everything(ctx, value):
 
 @auth.on.threads.delete
 async def delete(ctx, value):
-    assert ctx.user["identity"] != "ann", "ann deletes nothing"
+    assert not ctx.user["identity"].startswith("ann"), "ann deletes nothing"
     return {"owner": {"$eq": ctx.user.identity}}
+
+@auth.on.assistants.read
+async def read_assistant(ctx, value):
+    return not ctx.user.identity.startswith("blind") and {"owner": ctx.user.identity}
+
+@auth.on.crons.create
+async def create_cron(ctx, value):
+    value["metadata"]["owner"] = value["user_id"]
+    value["payload"]["config"]["configurable"]["accept-language"] = "of " + ctx.user.identity
 
 @auth.on.threads.create_run
 async def create_run(ctx, value):
+    if ctx.user.identity.startswith("late"):
+        raise Auth.exceptions.HTTPException(status_code=403, detail="too late")
     value["metadata"]["owner"] = ctx.user.identity
     value["kwargs"]["config"]["configurable"]["x-tenant"] = "tenant of " + ctx.user.identity
     if isinstance(ctx.user, Auth.types.StudioUser):
@@ -189,10 +202,16 @@ export const auth = new Auth()
         return { owner: user.identity };
     })
     .on("threads:delete", ({ user }) => {
-        if (user.identity === "ann") throw new HTTPException(403, { message: "ann deletes nothing" });
+        if (user.identity.startsWith("ann")) throw new HTTPException(403, { message: "ann deletes nothing" });
         return { owner: { $eq: user.identity } };
     })
+    .on("assistants:read", ({ user }) => !user.identity.startsWith("blind") && { owner: user.identity })
+    .on("crons:create", ({ value, user }) => {
+        value.metadata.owner = value.user_id;
+        value.payload.config.configurable["accept-language"] = `of ${user.identity}`;
+    })
     .on("threads:create_run", ({ value, user }) => {
+        if (user.identity.startsWith("late")) throw new HTTPException(403, { message: "too late" });
         value.metadata.owner = user.identity;
         value.kwargs.config.configurable["x-tenant"] = `tenant of ${user.identity}`;
         if (user.kind === "StudioUser") return;
@@ -262,7 +281,7 @@ class Project:
         self.write("langgraph.json", json.dumps({"graphs": {"agent": f"./graph.{self.end}:graph"}, **about}))
         if language == "javascript":
             os.symlink(os.path.join(os.environ["PACKAGES"], "node_modules"), os.path.join(self.folder, "node_modules"))
-        self.process = None
+        self.process, self.lock = None, threading.Lock()
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w") as f:
@@ -290,6 +309,7 @@ class Project:
     def __exit__(self, *_):
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+        if self.process is not None:
             self.process.wait(WAIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -320,6 +340,29 @@ class Project:
             except (OSError, ValueError, IndexError):
                 continue
         return None
+
+
+_shared, _lock = {}, threading.Lock()
+
+
+def shared(language, about, **env):
+    """A server that all cases with these settings share.  A case uses names of its own for the users on it."""
+    key = json.dumps([language, about, env], sort_keys=True)
+    with _lock:
+        if not _shared:
+            atexit.register(_end_all)
+        project = _shared.setdefault(key, Project(language, about, **env))
+    with project.lock:
+        return project if project.process is not None else project.__enter__()
+
+
+def _end_all():
+    """All at once: a server takes a moment to end."""
+    for project in _shared.values():
+        if project.process is not None and project.process.poll() is None:
+            project.process.send_signal(signal.SIGTERM)
+    for project in _shared.values():
+        project.__exit__()
 
 
 class WebSocket:

@@ -142,13 +142,18 @@ export class Handlers {
      * Answers a question of the server: who sends this request, and may it do that?
      * @param {any} question
      */
-    async answer({ request, user, permissions, events }) {
+    async answer({ request, user, permissions, events, each }) {
         try {
             const caller = request ? await this.authenticate(requestOf(request)) : { user, permissions };
             const results = [];
             for (const { resource, action, value } of events) {
-                const filters = await this.authorize(caller, resource, action, value);
-                results.push({ filters, value });
+                if (resource === 'crons' && action === 'create') value.user_id = caller.user.identity;
+                try {
+                    results.push({ filters: await this.authorize(caller, resource, action, value), value });
+                } catch (error) {
+                    if (!each || !(error instanceof Refusal)) throw error;
+                    results.push({ status: error.status }); // the others are answered all the same
+                }
             }
             return { user: caller.user, permissions: caller.permissions, results };
         } catch (error) {
