@@ -9,6 +9,7 @@ import tempfile
 
 from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, Server, agents, bridge, environment, said, scene, shared
 from gateway import until
+from distributed import Client
 from harness import case, check, equal
 
 
@@ -62,9 +63,14 @@ def heartbeats_and_the_job_name_the_dask_worker():
 
 @case
 def agents_find_their_dask_worker_and_are_not_profiled():
-    with scene(graph="told") as (s, _):
+    def usual(dask_worker):
+        return dask_worker.periodic_callbacks["profile"].callback_time
+
+    with Cluster(workers=1) as cluster, Server(agents={"mine": PULL}) as s, bridge(s, cluster, graph="told"), \
+            Client(cluster.address) as client:
         done = s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
-        equal(done["output"], {"address": done["worker"].split()[1], "watched": False})
+        equal(done["output"], {"address": done["worker"].split()[1], "watched": False, "every": 100})
+        until("the profile looks as often as before", lambda: list(client.run(usual).values()) == [10])
 
 
 @case

@@ -170,31 +170,52 @@ def ticket_task(spec: dict[str, Any]) -> dict[str, Any]:
     name = f"dask {worker.address}" + ("" if str(worker.name) == worker.address else f" {worker.name}")
     where = {"worker": name, "address": worker.address}
     try:
-        from spoolwire.dask_engine import unsampled
+        from spoolwire.dask_engine import profile
         from spoolwire.ticket import Ticket, run
     except ImportError as e:
         return {**where, "jobs": 0, "unreported": True,
                 "error": f"import error: {e} (install spoolwire there, or start the bridge with --upload-kit)"}
-    with unsampled(worker):
+    with profile.without_us(worker):
         return {**where, **run(Ticket(**spec), name, lambda: worker.status.name not in ("running", "paused"))}
 
 
 ticket_task.__module__ = "__main__"  # pickled by value, like every function of a program's own
 
 
-@contextmanager
-def unsampled(worker: Any) -> Iterator[None]:
-    """Keeps this thread out of Dask's profile, which reads the stack of each thread that has a task a hundred times
-    a second.  The stack of a graph is deep, and the graph stands still meanwhile: a seventh of its speed.  The
-    tasks of others are sampled as before."""
-    me = threading.get_ident()
-    with worker.active_threads_lock:
-        task = worker.active_threads.pop(me)
-    try:
-        yield
-    finally:
+class Profile:
+    """Dask's profile, which reads the stack of each thread that has a task a hundred times a second.  The stack of a
+    graph is deep, and the graph stands still meanwhile: a seventh of its speed.  So tickets are not sampled, and while
+    there are some the profile looks ten times a second, which is enough for the tasks of others."""
+
+    RARELY = 100.0  # milliseconds
+
+    def __init__(self) -> None:
+        self._tickets = 0  # in this process
+        self._usual = self.RARELY
+
+    @contextmanager
+    def without_us(self, worker: Any) -> Iterator[None]:
+        me = threading.get_ident()
         with worker.active_threads_lock:
-            worker.active_threads[me] = task  # Dask removes it
+            task = worker.active_threads.pop(me)
+            self._count(worker, 1)
+        try:
+            yield
+        finally:
+            with worker.active_threads_lock:
+                self._count(worker, -1)
+                worker.active_threads[me] = task  # Dask removes it
+
+    def _count(self, worker: Any, more: int) -> None:
+        timer = worker.periodic_callbacks.get("profile")  # None: it is off
+        if timer is not None and self._tickets == 0:
+            self._usual = timer.callback_time
+        self._tickets += more
+        if timer is not None:
+            timer.callback_time = max(self._usual, self.RARELY) if self._tickets else self._usual
+
+
+profile = Profile()
 
 
 def import_distributed() -> Any:

@@ -29,7 +29,8 @@ async def told(job):
     from distributed import get_worker
 
     worker = get_worker()
-    return {"address": worker.address, "watched": threading.get_ident() in worker.active_threads}
+    return {"address": worker.address, "watched": threading.get_ident() in worker.active_threads,
+            "every": worker.periodic_callbacks["profile"].callback_time}
 
 
 async def silent(job):
