@@ -84,6 +84,12 @@ static bool is_meta(struct str path)
            str_is(path, "/metrics");
 }
 
+static bool is_a2a(struct str path)
+{
+    return is_below(path, "/a2a") || str_is(path, "/.well-known/agent-card.json") ||
+           str_is(path, "/.well-known/agent.json");
+}
+
 /* Runs of threads are runs, and so are the streams and commands that start them. */
 static bool is_run(struct str path)
 {
@@ -135,6 +141,7 @@ static const struct {
     const char *name;
     bool (*has)(struct str path);
 } parts[] = {
+    { "a2a", is_a2a },
     { "assistants", is_assistant },
     { "event_streaming", is_event_stream },
     { "mcp", is_tool },

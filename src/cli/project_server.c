@@ -143,6 +143,7 @@ static int read_disabled(struct project_server *p, const yyjson_val *http, struc
         { "disable_mcp", "mcp" },
         { "disable_ui", "ui" },
         { "disable_event_streaming", "event_streaming" },
+        { "disable_a2a", "a2a" },
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

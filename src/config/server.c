@@ -266,7 +266,8 @@ static int check_arq(struct loader *l)
 static int check_routes(struct loader *l)
 {
     static const char *const parts[] = { "assistants", "threads", "runs", "event_streaming",
-                                         "store",      "mcp",     "ui",   "meta" };
+                                         "store",      "mcp",     "a2a",  "ui",
+                                         "meta" };
     const char *prefix = l->config->mount_prefix;
 
     for (char **d = l->config->disabled_routes; d != NULL && *d != NULL; d++) {
@@ -277,7 +278,7 @@ static int check_routes(struct loader *l)
         if (i == sizeof(parts) / sizeof(parts[0]))
             return error_set(l->err, ERR_REFUSED,
                              "disabled_routes: '%s' is none of assistants, threads, runs, "
-                             "event_streaming, store, mcp, ui and meta",
+                             "event_streaming, store, mcp, a2a, ui and meta",
                              quote(str_of(*d)).z);
     }
     if (prefix != NULL && (prefix[0] != '/' || prefix[strlen(prefix) - 1] == '/'))

@@ -389,6 +389,8 @@ static struct str id_of(const struct api_event *e, struct http_request *req, str
         break;
     case SUBJECT_ASSISTANT:
         ret = http_param(req, "assistant");
+        if (str_absent(ret))
+            ret = http_query(req, "assistant_id"); /* an agent card's */
         break;
     case SUBJECT_CRON:
         ret = http_param(req, "cron");

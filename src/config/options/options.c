@@ -207,7 +207,7 @@ static const struct option server_table[] = {
     { "companion_timeout", OPTION_MS, 0, AT(companion_timeout_ms), "10s", 100, 10 * MINUTE,
       "TIME", "How long its handlers may take for a request." },
     { "disabled_routes", OPTION_NAMES, 0, AT(disabled_routes), NULL, 0, MAX_LIST, "LIST",
-      "Parts of LangGraph's API that are not offered: `assistants`, `threads`, `runs`, `event_streaming` (the thread-scoped protocol), `store`, `mcp`, `ui`, `meta`." },
+      "Parts of LangGraph's API that are not offered: `assistants`, `threads`, `runs`, `event_streaming` (the thread-scoped protocol), `store`, `mcp`, `a2a`, `ui`, `meta`." },
     { "mount_prefix", OPTION_TEXT, 0, AT(mount_prefix), NULL, 1, MAX_PATH, "PATH",
       "A path, such as `/api`, below which all routes are offered too." },
     { "configurable_headers", OPTION_NAMES, 0, AT(configurable_headers), NULL, 0, MAX_LIST,

@@ -122,7 +122,7 @@ def parts_prefix_origins_and_headers_are_as_the_project_says():
              "auth": {"openapi": {}}}
     p = shared("python", about)
     thread = p.post("/threads", {}).json["thread_id"]
-    for path in ("/store/namespaces", "/assistants/search", "/mcp", "/api/mcp", "/ui/agent", f"/threads/{thread}/commands",
+    for path in ("/store/namespaces", "/assistants/search", "/mcp", "/api/mcp", "/a2a/agent", "/ui/agent", f"/threads/{thread}/commands",
                  f"/threads/{thread}/stream/events"):
         answer = p.post(path, {})
         equal((answer.status, "Not Found" in answer.text), (404, True), f"{path}: {answer}")

@@ -92,6 +92,53 @@ def a_worker_knows_what_its_graph_looks_like():
 
 
 @case
+def an_assistant_has_an_agent_card():
+    schemas = {"input_schema": {"required": ["messages"], "properties": {"messages": {}, "about": {}}}}
+    modes = ["application/json", "text/plain"]
+
+    def serve(s):
+        order = Worker(s, "agent").ask(wait=20, calls=True).json
+        s.post(f"/v1/worker/calls/{order['call']['id']}", {"answer": schemas})
+        return order["call"]["name"]
+
+    def card(s, path):
+        asked, a = at_once(lambda: serve(s), lambda: s.get(path, seconds=60))
+        equal((asked, a.status), ("schemas", 200), repr(a))
+        return a.json
+
+    with Server(*FLAGS, agents=AGENTS) as s:
+        url = f"{s.url}/a2a/{AGENT}"
+        want = {"name": "agent", "description": "answers", "url": url,
+                "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+                "capabilities": {"streaming": False, "pushNotifications": False, "stateTransitionHistory": False, "extensions": []},
+                "defaultInputModes": modes, "defaultOutputModes": modes,
+                "skills": [{"id": f"{AGENT}-main", "name": "agent Capabilities", "description": "answers", "tags": ["assistant", "langgraph"],
+                            "examples": [], "inputModes": modes, "outputModes": modes, "metadata": {"inputSchema": {
+                                "required": ["messages"], "properties": ["about", "messages"], "supportsA2A": True}}}],
+                "version": s.get("/info").json["version"]}
+        for path in (f"/.well-known/agent-card.json?assistant_id={AGENT}", "/.well-known/agent.json?assistant_id=agent", "/a2a/agent",
+                     f"/a2a/{AGENT}/.well-known/agent-card.json", "/a2a/agent/.well-known/agent.json"):
+            equal(card(s, path), want, path)
+        mine = make(s, name="mine", metadata={"a2a": {"input_modes": ["image/png"]}})["assistant_id"]
+        own = card(s, f"/a2a/{mine}")
+        equal((own["name"], own["description"], own["defaultInputModes"], own["defaultOutputModes"]), ("mine", "mine assistant", ["image/png"], modes))
+        for a2a in ("text", {"input_modes": []}, {"output_modes": [""]}):
+            bad = make(s, metadata={"a2a": a2a})["assistant_id"]
+            a = s.get(f"/a2a/{bad}")
+            equal((a.status, a.json["error"]["code"]), (400, -32602), repr(a))
+        a = s.get("/.well-known/agent-card.json")
+        equal((a.status, a.json), (400, {"error": {"code": -32602, "message": "Missing required query parameter: assistant_id"}}))
+        equal(s.get("/a2a/none").status, 404)
+        alone = s.get("/a2a/process").json["skills"][0]["metadata"]["inputSchema"]
+        equal(alone, {"required": [], "properties": [], "supportsA2A": False}, "nobody can be asked")
+        a = s.post("/a2a/agent", {"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {}})
+        equal((a.status, a.json["id"], a.json["error"]["code"]), (200, 7, -32004), repr(a))
+    with Server(*FLAGS, "--disabled-routes=a2a", agents=AGENTS) as s:
+        for path in "/a2a/agent", "/.well-known/agent-card.json?assistant_id=agent", "/a2a/agent/.well-known/agent.json":
+            equal(s.get(path).status, 404, path)
+
+
+@case
 def what_a_worker_has_said_counts_while_none_is_there():
     def serve(s, **answer):
         order = Worker(s, "agent").ask(wait=20, calls=True).json
