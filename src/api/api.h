@@ -56,7 +56,8 @@ struct app {
     const char *item_index; /* borrowed; the agent that has the embedding model; NULL: none */
     bool item_refresh;      /* reading an item restarts its time, unless told otherwise */
     const char *ui; /* borrowed; the folder with the bundles of components; NULL: none */
-    const struct companion *companion; /* borrowed; NULL: there is none */
+    const struct companion *companion;       /* borrowed; NULL: there is none */
+    const struct webhook_settings *webhooks; /* borrowed; NULL: none are sent */
     int64_t ticket_life_ms, session_life_ms;
     struct http_server *http;                      /* borrowed; its counts only */
     _Atomic(const struct app_settings *) settings; /* borrowed */
@@ -85,6 +86,13 @@ enum refusal {
 };
 
 enum cron_tick_result { CRON_TICK_RUN, CRON_TICK_REFUSED, CRON_TICK_MAX };
+/* Attempts to send a webhook, by their results. */
+enum webhook_result_count {
+    WEBHOOK_COUNT_SENT,
+    WEBHOOK_COUNT_FAILED,
+    WEBHOOK_COUNT_DEAD,
+    WEBHOOK_COUNT_MAX
+};
 
 /* The state of one loop; its http_loop_data. */
 struct app_loop {
@@ -101,6 +109,9 @@ struct app_loop {
     struct counter refusals[REFUSAL_MAX];
     struct cron_ticks *crons; /* owned; of the first loop; else NULL */
     struct counter cron_ticks[CRON_TICK_MAX];
+    struct webhook_sender *sender; /* owned; of the first loop, if webhooks are sent; else NULL
+                                    */
+    struct counter webhooks[WEBHOOK_COUNT_MAX];
     struct loop_message drain;   /* posted once, when the server shuts down */
     struct loop_message recheck; /* posted when tokens have changed, */
     atomic_bool rechecks;        /* `recheck` is posted and not handled yet */
@@ -123,6 +134,9 @@ void api_drain(struct app *app);
 size_t api_readers(struct app *app);
 /* After all loops have ended. */
 void api_done(struct app *app);
+
+/* Does this gateway write the first shard? */
+bool app_is_writer(const struct app *app);
 
 /* For http_options. */
 void api_loop_start(struct http_loop *loop, void *app);
@@ -278,6 +292,8 @@ http_handler api_assistant, api_assistant_create, api_assistant_patch, api_assis
     api_assistant_graph, api_assistant_schemas, api_assistant_subgraphs, api_ok, api_info;
 /* Components of a project */
 http_handler api_ui, api_ui_file;
+/* Deliveries of webhooks */
+http_handler api_webhooks, api_webhook, api_webhook_resend;
 /* LangGraph's crons */
 http_handler api_cron_create, api_cron, api_cron_patch, api_cron_delete, api_crons_search,
     api_crons_count;

@@ -1,9 +1,11 @@
 /* The table of routes, the start and end of a loop's state, and the routes for operators. */
 #include "api/api.h"
 #include "api/langgraph/cron_ticks.h"
+#include "api/langgraph/webhook_sender.h"
 
 #include "auth/access.h"
 #include "base/container_of.h"
+#include "cluster/cluster.h"
 #include "base/json_format.h"
 #include "companion/asker.h"
 #include "companion/companion.h"
@@ -170,6 +172,10 @@ const struct http_route api_routes[] = {
     { "GET", "/v1/tokens", api_tokens, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "POST", "/v1/tokens", api_token_create, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
     { "DELETE", "/v1/tokens/{token}", api_token_revoke, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "GET", "/v1/webhooks", api_webhooks, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "GET", "/v1/webhooks/{webhook}", api_webhook, 0, HTTP_ROUTE_PROBLEM, ACCESS_ADMIN },
+    { "POST", "/v1/webhooks/{webhook}/resend", api_webhook_resend, 0, HTTP_ROUTE_PROBLEM,
+      ACCESS_ADMIN },
     { "GET", "/v1/dialects", api_dialects, 0, HTTP_ROUTE_PROBLEM, ACCESS_READ },
     { "GET", "/", api_index, 0, HTTP_ROUTE_PROBLEM, ACCESS_PUBLIC },
     { 0 },
@@ -253,6 +259,7 @@ void api_done(struct app *app)
             continue;
         authenticator_done(&l->authenticator);
         cron_ticks_free(l->crons);
+        webhook_sender_free(l->sender);
         token_unref(l->guest);
         streams_free(l->streams);
         hub_free(l->hub);
@@ -260,6 +267,16 @@ void api_done(struct app *app)
         free(l);
         atomic_store(&app->loops[i], NULL);
     }
+}
+
+bool app_is_writer(const struct app *app)
+{
+    struct cluster_state state;
+
+    if (app->cluster == NULL)
+        return true;
+    cluster_look(app->cluster, &state);
+    return state.is_writer;
 }
 
 void api_loop_start(struct http_loop *loop, void *arg)
@@ -283,6 +300,9 @@ void api_loop_start(struct http_loop *loop, void *arg)
     lease_cache_init(&l->leases, token_service_lease_key(app->tokens));
     if (http_loop_index(loop) == 0 && cron_ticks_new(loop, l, &l->crons) != 0)
         abort(); /* out of memory at start-up */
+    if (http_loop_index(loop) == 0 && app->webhooks != NULL &&
+        webhook_sender_new(loop, l, &l->sender) != 0)
+        abort(); /* the same */
     if (app->companion != NULL &&
         (asker_new(http_loop_uv(loop), companion_ask_path(app->companion), &l->asker) != 0 ||
          token_new_guest(&l->guest) != 0))
@@ -299,6 +319,8 @@ void api_loop_stop(struct http_loop *loop, void *arg)
     (void)arg;
     if (l->crons != NULL)
         cron_ticks_stop(l->crons);
+    if (l->sender != NULL)
+        webhook_sender_stop(l->sender);
     streams_close(l->streams);
     asker_close(l->asker);
     l->asker = NULL;

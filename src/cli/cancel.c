@@ -4,7 +4,7 @@
 
 static int run(const struct args *args)
 {
-    return remote_each(args, "POST", "/cancel", remote_tell);
+    return remote_each(args, "POST", "/v1/jobs/", "/cancel", remote_tell);
 }
 
 const struct command command_cancel = {

@@ -20,6 +20,7 @@ const struct command *const commands[] = {
     &command_dask,
     &command_ticket,
     &command_gateways,
+    &command_webhooks,
     &command_token,
     &command_record,
     &command_replay,

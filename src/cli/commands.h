@@ -22,6 +22,7 @@ extern const struct command command_cancel;
 extern const struct command command_delete;
 extern const struct command command_agents;
 extern const struct command command_gateways;
+extern const struct command command_webhooks;
 extern const struct command command_dask;
 extern const struct command command_ticket;
 extern const struct command command_token;

@@ -14,7 +14,7 @@ static int tell(const struct remote *r, struct str job, struct client_reply *rep
 
 static int run(const struct args *args)
 {
-    return remote_each(args, "DELETE", "", tell);
+    return remote_each(args, "DELETE", "/v1/jobs/", "", tell);
 }
 
 const struct command command_delete = {

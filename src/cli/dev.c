@@ -294,6 +294,10 @@ static int put_server(struct dev *d)
     put_list(d, "configurable_headers", s->headers);
     put_list(d, "configurable_headers_excluded", s->no_headers);
     put_line(d, "mount_prefix", s->prefix);
+    put_list(d, "webhook_allow", s->webhook_allow);
+    put_list(d, "webhook_private", s->webhook_private);
+    if (s->no_webhooks)
+        buf_lit(&d->settings, "webhooks: false\n");
     return s->auth != NULL || s->app != NULL ? put_companion(d) : EXIT_OK;
 }
 

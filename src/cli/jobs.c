@@ -143,7 +143,7 @@ static const struct flag flags[] = {
 
 static int run_release(const struct args *args)
 {
-    return remote_each(args, "POST", "/release", remote_tell);
+    return remote_each(args, "POST", "/v1/jobs/", "/release", remote_tell);
 }
 
 static const struct command command_release = {

@@ -250,7 +250,6 @@ static void note_ignored(struct project *p, const yyjson_val *root)
         const char *name, *sentence;
     } members[] = {
         { "encryption", "'encryption' is ignored: what is stored is not encrypted" },
-        { "webhooks", "'webhooks' is ignored" },
     };
 
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)

@@ -194,6 +194,93 @@ static int read_http(struct project_server *p,
     return code == 0 ? read_headers(p, json_at(http, "configurable_headers"), err) : code;
 }
 
+/* --- webhooks --------------------------------------------------------------------------------
+ */
+
+/* [https://]DOMAIN[:PORT] */
+static int add_place(struct project_server *p, struct str domain, int64_t port, bool https)
+{
+    struct buf b LOCAL_BUF(1024);
+
+    if (https)
+        buf_lit(&b, "https://");
+    buf_str(&b, domain);
+    if (port > 0) {
+        buf_char(&b, ':');
+        buf_i64(&b, port);
+    }
+    return b.error != 0 ? ERR_NOMEM : strings_add(&p->webhook_allow, buf_text(&b));
+}
+
+static int add_domain(struct project_server *p, struct str domain, const yyjson_val *policy)
+{
+    const yyjson_val *ports = json_at(policy, "allowed_ports");
+    bool https = yyjson_is_true(json_at(policy, "require_https"));
+    int code = 0;
+
+    if (yyjson_arr_size((yyjson_val *)(uintptr_t)ports) == 0)
+        return add_place(p, domain, 0, https);
+    json_each(port, ports)
+        code = code == 0 ? add_place(p, domain, json_int(port, 0), https) : code;
+    return code;
+}
+
+/* Of the domains that are listed, those without a `*` may be private, as LangGraph has it. */
+static int add_domains(struct project_server *p, const yyjson_val *policy)
+{
+    const yyjson_val *domains = json_at(policy, "allowed_domains");
+    int code = 0;
+
+    if (yyjson_arr_size((yyjson_val *)(uintptr_t)domains) == 0)
+        return add_domain(p, STR("*"), policy);
+    json_each(item, domains) {
+        struct str domain = json_text(item);
+
+        if (code == 0)
+            code = add_domain(p, domain, policy);
+        if (code == 0 && !str_starts(domain, STR("*")))
+            code = strings_add(&p->webhook_private, domain);
+    }
+    return code;
+}
+
+/* Paths are those of the project's own app only, so they are allowed unless the project says
+ * otherwise. */
+static int add_local(struct project_server *p, const yyjson_val *disable_loopback)
+{
+    static const char *const names[] = { "localhost", "127.0.0.1", "::1" };
+    int code = 0;
+
+    if (!yyjson_is_true((yyjson_val *)(uintptr_t)disable_loopback))
+        code = strings_add(&p->webhook_allow, STR("/"));
+    for (size_t i = 0; yyjson_is_false((yyjson_val *)(uintptr_t)disable_loopback) && i < 3; i++)
+        code = code == 0 ? strings_add(&p->webhook_private, str_of(names[i])) : code;
+    return code;
+}
+
+static int read_webhooks(struct project_server *p,
+                         const yyjson_val *root,
+                         ignored_cb *ignored,
+                         void *arg,
+                         struct error *err)
+{
+    static const struct ignored_member members[] = {
+        { "headers",
+          "'webhooks.headers' is ignored: webhooks are signed, see webhook_secrets" },
+        { "allowed_fields", "'webhooks.allowed_fields' is ignored: webhooks have all fields" },
+    };
+    const yyjson_val *webhooks = json_at(root, "webhooks"), *policy = json_at(webhooks, "url");
+
+    if (!json_is_null(webhooks) && !yyjson_is_obj((yyjson_val *)(uintptr_t)webhooks))
+        return error_set(err, ERR_TYPE, "'webhooks' is no object");
+    note(webhooks, members, sizeof(members) / sizeof(members[0]), ignored, arg);
+    p->no_webhooks = yyjson_is_true(json_at(json_at(root, "http"), "disable_webhooks"));
+    int code = add_domains(p, policy);
+    if (code == 0)
+        code = add_local(p, json_at(policy, "disable_loopback"));
+    return code == 0 ? 0 : no_memory(err);
+}
+
 /* --- both ------------------------------------------------------------------------------------
  */
 
@@ -208,6 +295,8 @@ int project_server_read(struct project_server *p,
 
     if (code == 0)
         code = read_http(p, http, ignored, arg, err);
+    if (code == 0)
+        code = read_webhooks(p, root, ignored, arg, err);
     return code == 0 ? make_settings(p, auth, http, err) : code;
 }
 
@@ -221,5 +310,7 @@ void project_server_done(struct project_server *p)
     strings_free(p->disabled);
     strings_free(p->headers);
     strings_free(p->no_headers);
+    strings_free(p->webhook_allow);
+    strings_free(p->webhook_private);
     *p = (struct project_server){ 0 };
 }

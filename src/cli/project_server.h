@@ -1,4 +1,4 @@
-/* What a langgraph.json says of the server itself: `auth` and `http`.
+/* What a langgraph.json says of the server itself: `auth`, `http` and `webhooks`.
  *
  *     {"auth": {"path": "./auth.py:auth", "disable_studio_auth": true},
  *      "http": {"app": "./app.py:app", "cors": {"allow_origins": ["https://app.example.com"]}}}
@@ -19,6 +19,8 @@ struct project_server {
     char **headers;    /* that graphs find in their config; NULL: the usual ones */
     char **no_headers; /* NULL: none more */
     char *prefix;      /* NULL: none */
+    bool no_webhooks;
+    char **webhook_allow, **webhook_private; /* as the options of these names */
 };
 
 /* Calls @ignored with a sentence for each member that is not honoured.  ERR_TYPE, ERR_NOMEM. */

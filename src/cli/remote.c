@@ -200,6 +200,7 @@ int remote_show(const struct args *args,
 
 int remote_each(const struct args *args,
                 const char *method,
+                const char *prefix,
                 const char *rest,
                 int (*tell)(const struct remote *r, struct str job, struct client_reply *reply))
 {
@@ -208,7 +209,7 @@ int remote_each(const struct args *args,
 
     int code = remote_open(args, &r);
     for (size_t i = 0; r.client != NULL && i < args->n_words; i++) {
-        int one = remote_job(&r, method, "/v1/jobs/", args_word(args, i), rest, &reply);
+        int one = remote_job(&r, method, prefix, args_word(args, i), rest, &reply);
 
         if (one == EXIT_OK && args_have(args, FLAG_JSON))
             one = tell(&r, args_word(args, i), &reply);

@@ -76,6 +76,7 @@ int remote_show(const struct args *args,
 /* The same request for each of the command's words, with @tell for --json; the worst code. */
 int remote_each(const struct args *args,
                 const char *method,
+                const char *prefix,
                 const char *rest,
                 int (*tell)(const struct remote *r,
                             struct str job,

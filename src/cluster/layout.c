@@ -137,7 +137,7 @@ LAYOUT(tick, IN(cron) IN(due));
 LAYOUT(submit, IN(id) IN(agent) IN(input) IN(is_new_id) IN(owner) IN(idempotency_key) IN(request_hash)
     IN(expiry_seconds) IN(max_running) IN(max_jobs) IN(max_queued) IN(delay_ms) OWN(more)
     PART(ALWAYS, MEMBER_STRUCT, run, run) IN(resume) IN(makes_thread) IN(is_temporary) OWN(asked)
-    PART(FLOW_IN, MEMBER_STRUCT, tick, tick) OUT(existed));
+    IN(webhook)    PART(FLOW_IN, MEMBER_STRUCT, tick, tick) OUT(existed));
 #undef S
 #define S struct cancel_request
 LAYOUT(stop, IN(reason) IN(rolls_back) OUT(had_worker));
@@ -207,6 +207,10 @@ LAYOUT(assistant, PART(ALWAYS, MEMBER_STRUCT, row, assistant_row) IN(if_absent))
 #define S struct cron_request
 LAYOUT(cron, PART(ALWAYS, MEMBER_STRUCT, row, cron_row) IN(sets_end) IN(sets_enabled));
 #undef S
+#define S struct webhook_request
+LAYOUT(webhook, IN(id) LINE(FLOW_IN, change, WEBHOOK_CHANGE_MAX) BOTH(version) IN(ms)
+    IN(http_status) IN(reason));
+#undef S
 #define S struct publish_request
 LAYOUT(published, ROWS(FLOW_IN, marks, n_marks, mark));
 #undef S
@@ -255,6 +259,7 @@ static const struct layout *const ops[JOURNAL_OP_MAX] = {
     [JOURNAL_CRON_PATCH] = &cron,
     [JOURNAL_CRON_DELETE] = &cron,
     [JOURNAL_CRON_SKIP] = &tick,
+    [JOURNAL_WEBHOOK] = &webhook,
     [JOURNAL_MARK_PUBLISHED] = &published,
     [JOURNAL_GATEWAYS] = &gateways,
     [JOURNAL_WAITERS] = &waiters,

@@ -141,6 +141,7 @@ static const enum route routes[JOURNAL_OP_MAX] = {
     [JOURNAL_CRON_PATCH] = ROUTE_FIRST,
     [JOURNAL_CRON_DELETE] = ROUTE_FIRST,
     [JOURNAL_CRON_SKIP] = ROUTE_FIRST,
+    [JOURNAL_WEBHOOK] = ROUTE_FIRST,
 
     [JOURNAL_MARK_PUBLISHED] = ROUTE_FIRST, /* it is pinned: redis/publisher.c */
     [JOURNAL_GATEWAYS] = ROUTE_FIRST,       /* not posted here: cluster/member.c */

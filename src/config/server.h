@@ -232,6 +232,12 @@ struct server_config {
     char *mount_prefix;                                           /* NULL: none */
     char **configurable_headers, **configurable_headers_excluded; /* NULL: the usual ones */
 
+    bool webhooks;
+    char **webhook_allow, **webhook_private; /* NULL: none */
+    char **webhook_secrets;                  /* NULL: they are not signed */
+    int64_t webhook_timeout_ms, webhook_retry_ms, webhook_max_age_ms, webhook_keep_ms;
+    char *webhook_ca; /* NULL: the system's */
+
     struct config_agent *agents;
     size_t n_agents;
 };

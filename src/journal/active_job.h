@@ -62,6 +62,8 @@ struct active_job {
                              longer valid */
     uint64_t damaged;     /* its first damaged record; 0: none */
     bool stale;           /* a failed turn touched it, and it could not be read again yet */
+    bool is_untold;       /* nobody is told of its end: it has no webhook; else it may have one
+                           */
     bool capture;         /* a reader wants its records as they are made */
     struct record **records;
     size_t n_records, cap_records;
@@ -546,6 +548,14 @@ void journal_assistant_create(struct journal *j, struct journal_request *req);
 void journal_assistant_patch(struct journal *j, struct journal_request *req);
 void journal_assistant_choose(struct journal *j, struct journal_request *req);
 void journal_assistant_delete(struct journal *j, struct journal_request *req);
+
+/* --- webhooks.c --------------------------------------------------------------- */
+
+void journal_webhook(struct journal *j, struct journal_request *req);
+/* Stores the delivery of a new run, which waits for its end. */
+int webhooks_submitted(struct active_job *job, const struct journal_request *req);
+/* The run has ended: its delivery, if it has one, is pending.  @error: JSON, or absent. */
+int webhooks_ended(struct active_job *job, struct str error);
 
 /* --- crons.c ------------------------------------------------------------------ */
 

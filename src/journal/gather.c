@@ -85,7 +85,9 @@ int gather_job_deletion(struct journal *j, struct str id, int64_t key, int64_t t
 
     if (t != NULL && t->row.is_temporary)
         t->is_there = false; /* it is deleted with its run */
-    return err == 0 ? store_batch_job_delete(&j->batch, key) : err;
+    if (err == 0)
+        err = store_batch_job_delete(&j->batch, key);
+    return err == 0 && thread != 0 ? store_batch_webhook_forget(&j->batch, key) : err;
 }
 
 int gather_run(struct journal *j, const struct run_row *row)
@@ -264,4 +266,10 @@ int gather_cron_deletion(struct journal *j, struct str id)
 {
     known_forget_cron(j, id);
     return store_batch_cron_delete(&j->batch, id);
+}
+
+int gather_webhook(struct journal *j, const struct webhook_row *row)
+{
+    known_forget_webhook(j, row->id);
+    return store_batch_webhook_move(&j->batch, row);
 }

@@ -14,6 +14,7 @@
 #include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 struct journal;
 
@@ -56,5 +57,6 @@ int gather_new_cron(struct journal *j, const struct cron_row *row);
 int gather_cron(struct journal *j, const struct cron_row *row);
 int gather_cron_tick(struct journal *j, struct str id, int64_t due, int64_t next);
 int gather_cron_deletion(struct journal *j, struct str id);
+int gather_webhook(struct journal *j, const struct webhook_row *row); /* a change */
 
 #endif

@@ -171,6 +171,11 @@ void known_forget_cron(struct journal *j, struct str id)
     known_forget(j, known_text_key(j, KNOWN_CRON, id));
 }
 
+void known_forget_webhook(struct journal *j, struct str id)
+{
+    known_forget(j, known_text_key(j, KNOWN_WEBHOOK, id));
+}
+
 int known_put_thread(struct journal *j, struct known_thread *to, const struct thread_row *row)
 {
     to->row = *row;
@@ -382,6 +387,17 @@ int read_cron(struct journal *j, struct str id, struct cron_row *ret)
 
     if (known == NULL)
         return known_miss(j, NULL, "cron");
+    *ret = known->row;
+    return known->is_there ? 0 : ERR_NOT_FOUND;
+}
+
+int read_webhook(struct journal *j, struct str id, struct webhook_row *ret)
+{
+    const struct known_webhook *known =
+        table_get(&j->known.rows, known_text_key(j, KNOWN_WEBHOOK, id));
+
+    if (known == NULL)
+        return known_miss(j, NULL, "delivery");
     *ret = known->row;
     return known->is_there ? 0 : ERR_NOT_FOUND;
 }

@@ -37,8 +37,9 @@ enum known_kind {
     KNOWN_ITEM,        /* struct known_item */
     KNOWN_ASSISTANT,   /* struct known_assistant */
     KNOWN_ASSISTANT_VERSION,
-    KNOWN_CRON, /* struct known_cron */
-    KNOWN_OWNER /* struct owner_counts: of other shards */
+    KNOWN_CRON,    /* struct known_cron */
+    KNOWN_WEBHOOK, /* struct known_webhook */
+    KNOWN_OWNER    /* struct owner_counts: of other shards */
 };
 
 struct known_job {
@@ -90,6 +91,11 @@ struct known_assistant {
 
 struct known_cron {
     struct cron_row row;
+    bool is_there;
+};
+
+struct known_webhook {
+    struct webhook_row row; /* without run and values */
     bool is_there;
 };
 
@@ -147,6 +153,7 @@ int read_assistant_version(struct journal *j,
                            int64_t version,
                            struct assistant_row *ret);
 int read_cron(struct journal *j, struct str id, struct cron_row *ret);
+int read_webhook(struct journal *j, struct str id, struct webhook_row *ret);
 /* Reports a row that was not wanted: a bug. */
 int known_miss(struct journal *j, struct error *err, const char *what);
 
@@ -175,6 +182,7 @@ void known_forget_state(struct journal *j, struct str thread);
 void known_forget_item(struct journal *j, const struct item_row *row);
 void known_forget_assistant(struct journal *j, struct str id);
 void known_forget_cron(struct journal *j, struct str id);
+void known_forget_webhook(struct journal *j, struct str id);
 /* Gives @t the row of the thread with this key, if it is known. */
 void known_keep_thread(struct journal *j, struct thread *t, int64_t key);
 

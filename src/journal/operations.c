@@ -42,6 +42,8 @@ static bool happens_once(const struct journal_request *req)
     case JOURNAL_CRON_PATCH:
     case JOURNAL_CRON_DELETE:
         return true;
+    case JOURNAL_WEBHOOK:
+        return req->webhook.change == WEBHOOK_RESEND;
     case JOURNAL_LEASE:
     case JOURNAL_HEARTBEAT:
     case JOURNAL_COUNT:

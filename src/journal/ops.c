@@ -6,8 +6,8 @@
  *
  * submit.c starts a job, leases.c gives it to a worker, append.c handles the worker's requests,
  * checkpoints.c and items.c what a worker stores; this file cancels and deletes jobs;
- * questions.c, threads.c, calls.c, assistants.c, crons.c and channel.c have the requests of
- * those names. */
+ * questions.c, threads.c, calls.c, assistants.c, crons.c, webhooks.c and channel.c have the
+ * requests of those names. */
 #include "ingest/fold.h"
 #include "jobs/job_scope.h"
 #include "journal/active_job.h"
@@ -303,6 +303,7 @@ static const struct op ops[JOURNAL_OP_MAX] = {
     [JOURNAL_CRON_PATCH] = { .run = journal_cron_patch },
     [JOURNAL_CRON_DELETE] = { .run = journal_cron_delete },
     [JOURNAL_CRON_SKIP] = { .run = journal_cron_skip },
+    [JOURNAL_WEBHOOK] = { .run = journal_webhook },
 
     [JOURNAL_MARK_PUBLISHED] = { .run = mark_published },
     [JOURNAL_GATEWAYS] = { .run = journal_gateways, .is_silent = true },

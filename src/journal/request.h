@@ -18,6 +18,7 @@
 #include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 #include <stdatomic.h>
 
@@ -86,6 +87,7 @@ enum journal_op {
     JOURNAL_CRON_PATCH,
     JOURNAL_CRON_DELETE,
     JOURNAL_CRON_SKIP, /* tick: takes a tick without a run.  SUBMIT takes one with a run */
+    JOURNAL_WEBHOOK,   /* webhook: changes a delivery */
 
     JOURNAL_MARK_PUBLISHED, /* published: how far jobs are published to Redis */
     JOURNAL_GATEWAYS,       /* gateways: processes of all others have lost their leases */
@@ -135,6 +137,7 @@ struct submit_request {
     bool is_temporary;  /* the thread is new, with an id made by the server, and is deleted with
                            the run */
     struct str asked;   /* used by the journal: the thread's questions */
+    struct str webhook; /* the URL that is told of its end; absent: none */
     struct cron_tick tick; /* that it is for.  A refusal takes the tick, too */
     /* Out. */
     bool existed; /* the same request was made before */
@@ -377,6 +380,26 @@ struct cron_request {
     bool sets_enabled;   /* PATCH, in: enabled is given */
 };
 
+enum webhook_change {
+    WEBHOOK_CLAIM, /* an attempt begins; until it has ended, or `ms` have passed, no other does
+                    */
+    WEBHOOK_SENT,
+    WEBHOOK_FAILED, /* it is tried again in `ms` */
+    WEBHOOK_DEAD,
+    WEBHOOK_RESEND, /* by hand: it is due now, and new */
+    WEBHOOK_CHANGE_MAX = WEBHOOK_RESEND
+};
+
+/* ERR_CLOSED: it has another version, is not pending, or for RESEND, its run has not ended. */
+struct webhook_request {
+    struct str id;              /* in */
+    enum webhook_change change; /* in */
+    int64_t version;            /* in: that it has; RESEND: any.  Out: its new one */
+    int64_t ms;                 /* in: CLAIM, FAILED; for SENT and DEAD: how long it is kept */
+    int64_t http_status;        /* in: SENT, FAILED, DEAD: of the answer; 0: none */
+    struct str reason;          /* in: FAILED, DEAD */
+};
+
 /* --- the server's own ---------------------------------------------------------- */
 
 /* How far one job is published to Redis. */
@@ -464,6 +487,7 @@ struct journal_request {
         struct assistant_request assistant;
         struct cron_request cron;
         struct cron_tick tick;
+        struct webhook_request webhook;
         struct publish_request published;
         struct gateways_request gateways;
         struct waiters_request waiters;
@@ -472,7 +496,7 @@ struct journal_request {
     };
 };
 
-_Static_assert(sizeof(struct journal_request) <= 856, "a request is small: see request.h");
+_Static_assert(sizeof(struct journal_request) <= 872, "a request is small: see request.h");
 
 /* @answered gets its answers on the loop of @home; see loop/loop_call.h. */
 void journal_request_init(struct journal_request *req,

@@ -422,6 +422,8 @@ int runs_ended(struct active_job *job)
         err = restore_values(job);
     if (err == 0)
         err = update_thread(job, interrupts, buf_text(&error));
+    if (err == 0 && !job->is_untold)
+        err = webhooks_ended(job, job->state == JOB_FAILED ? buf_text(&error) : STR_NONE);
     buf_done(&q.b);
     buf_done(&q.by_task);
     buf_done(&error);

@@ -139,6 +139,8 @@ static void submit_one(struct journal *j, struct journal_request *req)
         err = fold_begin(fold, j->now);
     if (err == 0 && is_run)
         err = threads_entered(job, req);
+    if (err == 0 && is_run)
+        err = webhooks_submitted(job, req);
     if (err != 0) {
         journal_broke(j, req, err);
         return;

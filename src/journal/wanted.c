@@ -244,6 +244,12 @@ void want_cron(struct journal *j, struct str id)
                    (struct store_want){ .kind = WANT_CRON, .text = id });
 }
 
+void want_webhook(struct journal *j, struct str id)
+{
+    (void)want_new(j, known_text_key(j, KNOWN_WEBHOOK, id), sizeof(struct known_webhook),
+                   (struct store_want){ .kind = WANT_WEBHOOK, .text = id });
+}
+
 void want_key(struct journal *j, enum store_keys kind)
 {
     if (j->wanted.n_read == 0 && !j->wanted.is_checking)
@@ -333,6 +339,16 @@ static int keep_cron(struct journal *j, struct known_cron *to, const struct cron
     return to->is_there ? 0 : ERR_NOMEM;
 }
 
+static int keep_webhook(struct journal *j,
+                        struct known_webhook *to,
+                        const struct webhook_row *row)
+{
+    to->row = *row;
+    to->row.run = to->row.values = STR_NONE;
+    to->is_there = row_copy(&j->mem, &webhook_texts, &to->row);
+    return to->is_there ? 0 : ERR_NOMEM;
+}
+
 static int on_found(void *arg, const struct store_want *w, const struct store_found *found)
 {
     struct journal *j = arg;
@@ -371,6 +387,8 @@ static int on_found(void *arg, const struct store_want *w, const struct store_fo
         return keep_assistant(j, w->place, found->assistant);
     case WANT_CRON:
         return keep_cron(j, w->place, found->cron);
+    case WANT_WEBHOOK:
+        return keep_webhook(j, w->place, found->webhook);
     }
     return 0;
 }

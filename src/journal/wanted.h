@@ -61,6 +61,7 @@ void want_item(struct journal *j, const struct item_row *row);
 void want_assistant(struct journal *j, struct str id);
 void want_assistant_version(struct journal *j, struct str id, int64_t version);
 void want_cron(struct journal *j, struct str id);
+void want_webhook(struct journal *j, struct str id);
 /* The open jobs of the owner in other shards, if there are any. */
 void want_owner(struct journal *j, struct str owner);
 /* The turn may create one more row of this kind. */

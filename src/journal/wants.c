@@ -427,7 +427,7 @@ static void of_thread_deletion(struct journal *j, const struct journal_request *
     want_runs(j, req->thread, false);
 }
 
-/* --- items, assistants and crons ------------------------------------------------------- */
+/* --- items, assistants, crons and webhooks --------------------------------------------- */
 
 static void of_item_touch(struct journal *j, const struct journal_request *req)
 {
@@ -454,6 +454,11 @@ static void of_cron(struct journal *j, const struct journal_request *req)
     want_cron(j, req->op == JOURNAL_CRON_SKIP ? req->tick.cron : req->cron.row.id);
     if (req->op == JOURNAL_CRON_CREATE && !str_absent(req->thread))
         (void)want_thread(j, req->thread);
+}
+
+static void of_webhook(struct journal *j, const struct journal_request *req)
+{
+    want_webhook(j, req->webhook.id);
 }
 
 /* --- the table ----------------------------------------------------------------- */
@@ -498,6 +503,7 @@ static const wants_fn of[JOURNAL_OP_MAX] = {
     [JOURNAL_CRON_PATCH] = of_cron,
     [JOURNAL_CRON_DELETE] = of_cron,
     [JOURNAL_CRON_SKIP] = of_cron,
+    [JOURNAL_WEBHOOK] = of_webhook,
 };
 
 void wants_collect(struct journal *j, const struct journal_request *list)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "server/log.h"
+#include "webhooks/signature.h"
 
 #include <string.h>
 
@@ -297,6 +298,23 @@ int server_make_companion(struct server *s, struct error *err)
     return c->companion != NULL ? companion_new(&options, &s->companion, err) : 0;
 }
 
+int server_make_webhooks(struct server *s, struct error *err)
+{
+    const struct server_config *c = s->now->config;
+    const struct webhook_policy_options options = { .allow = c->webhook_allow,
+                                                    .private_ones = c->webhook_private,
+                                                    .has_app = c->companion != NULL };
+
+    s->webhooks = (struct webhook_settings){ .secrets = c->webhook_secrets,
+                                             .ca = c->webhook_ca,
+                                             .timeout_ms = c->webhook_timeout_ms,
+                                             .retry_ms = c->webhook_retry_ms,
+                                             .max_age_ms = c->webhook_max_age_ms,
+                                             .keep_ms = c->webhook_keep_ms };
+    int code = signature_check_secrets(c->webhook_secrets, err);
+    return code == 0 ? webhook_policy_new(&options, &s->webhooks.policy, err) : code;
+}
+
 int server_start_http(struct server *s, struct error *err)
 {
     const struct server_config *c = s->now->config;
@@ -314,6 +332,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.arq = s->arq;
     s->app.ui = c->ui;
     s->app.companion = s->companion;
+    s->app.webhooks = c->webhooks ? &s->webhooks : NULL;
     s->app.mount_prefix = c->mount_prefix;
     s->app.disabled = c->disabled_routes;
     s->app.headers = c->configurable_headers;

@@ -132,6 +132,7 @@ static void stop(struct server *s)
     store_close(s->store);
     cluster_free(s->cluster);
     companion_free(s->companion);
+    webhook_policy_free(s->webhooks.policy);
     free(s->exec_agents);
     free(s->exec_names);
     free(s->arq_functions);
@@ -169,6 +170,8 @@ static int run(struct server *s, const sigset_t *set)
         code = server_start_agents(s, &err);
     if (code == 0)
         code = server_make_companion(s, &err);
+    if (code == 0)
+        code = server_make_webhooks(s, &err);
     if (code == 0)
         code = server_start_http(s, &err);
     if (code == 0)

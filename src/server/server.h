@@ -14,6 +14,7 @@
 #include "server/generation.h"
 #include "server/serve.h"
 #include "server/watch.h"
+#include "webhooks/post.h"
 #include "config/server.h"
 
 struct server {
@@ -38,7 +39,8 @@ struct server {
     struct arq_server *arq;             /* NULL: no queue is served */
     struct arq_function *arq_functions; /* owned */
     size_t n_functions;
-    struct companion *companion; /* NULL: there is none */
+    struct companion *companion;      /* NULL: there is none */
+    struct webhook_settings webhooks; /* its policy is owned */
     struct app app;
     struct http_server *http;
     struct tail_watch certificate; /* with TLS */
@@ -71,6 +73,8 @@ int server_make_redis_service(struct server *s, struct error *err);
 int server_start_http(struct server *s, struct error *err);
 /* Only if the settings have one; before HTTP, which knows its sockets. */
 int server_make_companion(struct server *s, struct error *err);
+/* Which webhooks may be sent; before HTTP. */
+int server_make_webhooks(struct server *s, struct error *err);
 struct http_options server_http_options(struct server *s, const struct server_config *c);
 
 /* --- cluster.c ----------------------------------------------------------------- */

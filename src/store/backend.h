@@ -2,8 +2,8 @@
  *
  * Callers include store.h, whose functions call through the tables (store.c).  A backend embeds
  * `struct store` as the first member of its own struct and fills in the tables.  The contract
- * of an operation is at its prototype in store.h, and in checkpoints.h, items.h, assistants.h
- * and crons.h. */
+ * of an operation is at its prototype in store.h, and in checkpoints.h, items.h, assistants.h,
+ * crons.h and webhooks.h. */
 #ifndef STORE_BACKEND_H
 #define STORE_BACKEND_H
 
@@ -17,6 +17,7 @@
 #include "store/items.h"
 #include "store/read.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 /* The operations, by subject.  OP is applied to the name of a function after `store_`. */
 /* clang-format off */
@@ -46,13 +47,16 @@
 #define STORE_CRON_OPS(OP)                                                             \
     OP(cron_insert) OP(cron_update) OP(cron_tick) OP(cron_delete) OP(crons_forget)     \
     OP(cron) OP(crons) OP(crons_due)
+#define STORE_WEBHOOK_OPS(OP)                                                          \
+    OP(webhook_insert) OP(webhook_end) OP(webhook_move) OP(webhook_forget)             \
+    OP(webhook) OP(webhooks) OP(webhooks_due) OP(webhooks_count)
 #define STORE_TOKEN_OPS(OP)                                                            \
     OP(token_insert) OP(token_revoke) OP(session_delete) OP(sessions_expire)           \
     OP(tokens) OP(token_changes) OP(tokens_see) OP(tokens_seen) OP(secret)
 #define STORE_OPS(OP)                                                                  \
     STORE_JOB_OPS(OP) STORE_QUESTION_OPS(OP) STORE_THREAD_OPS(OP)                      \
     STORE_CHECKPOINT_OPS(OP) STORE_ITEM_OPS(OP) STORE_ASSISTANT_OPS(OP)                \
-    STORE_CRON_OPS(OP) STORE_TOKEN_OPS(OP)
+    STORE_CRON_OPS(OP) STORE_WEBHOOK_OPS(OP) STORE_TOKEN_OPS(OP)
 
 /* Administration of the database.  A backend may leave out some of these. */
 #define STORE_ADMIN(OP)                                                                \

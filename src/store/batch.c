@@ -49,7 +49,11 @@ enum store_write_kind {
     WRITE_CRON_UPDATE,
     WRITE_CRON_TICK,
     WRITE_CRON_DELETE,
-    WRITE_CRONS_FORGET
+    WRITE_CRONS_FORGET,
+    WRITE_WEBHOOK_INSERT,
+    WRITE_WEBHOOK_END,
+    WRITE_WEBHOOK_MOVE,
+    WRITE_WEBHOOK_FORGET
 };
 
 struct store_write {
@@ -378,6 +382,26 @@ int store_batch_crons_forget(struct store_batch *b, struct str thread, struct st
         b, &(struct store_write){ .kind = WRITE_CRONS_FORGET, .text = { thread, assistant } });
 }
 
+int store_batch_webhook_insert(struct store_batch *b, const struct webhook_row *row)
+{
+    return put_row(b, WRITE_WEBHOOK_INSERT, row, sizeof(*row));
+}
+
+int store_batch_webhook_end(struct store_batch *b, const struct webhook_end *end)
+{
+    return put_row(b, WRITE_WEBHOOK_END, end, sizeof(*end));
+}
+
+int store_batch_webhook_move(struct store_batch *b, const struct webhook_row *row)
+{
+    return put_row(b, WRITE_WEBHOOK_MOVE, row, sizeof(*row));
+}
+
+int store_batch_webhook_forget(struct store_batch *b, int64_t job)
+{
+    return put(b, &(struct store_write){ .kind = WRITE_WEBHOOK_FORGET, .key = job });
+}
+
 /* --- executing -------------------------------------------------------------------- */
 
 static int insert_job(struct store *s, const struct job_row *row, struct error *err)
@@ -482,6 +506,14 @@ static int write_one(struct store *s,
         return store_cron_delete(s, w->text[0], err);
     case WRITE_CRONS_FORGET:
         return store_crons_forget(s, w->text[0], w->text[1], err);
+    case WRITE_WEBHOOK_INSERT:
+        return store_webhook_insert(s, w->row, err);
+    case WRITE_WEBHOOK_END:
+        return store_webhook_end(s, w->row, err);
+    case WRITE_WEBHOOK_MOVE:
+        return store_webhook_move(s, w->row, err);
+    case WRITE_WEBHOOK_FORGET:
+        return store_webhook_forget(s, w->key, err);
     }
     return ERR_TYPE; /* not reached: all kinds are handled */
 }

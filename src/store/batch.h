@@ -19,6 +19,7 @@
 #include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 struct store_write;
 
@@ -123,5 +124,10 @@ MUST_CHECK int store_batch_cron_delete(struct store_batch *b, struct str id);
 MUST_CHECK int store_batch_crons_forget(struct store_batch *b,
                                         struct str thread,
                                         struct str assistant);
+/* The same for deliveries. */
+MUST_CHECK int store_batch_webhook_insert(struct store_batch *b, const struct webhook_row *row);
+MUST_CHECK int store_batch_webhook_end(struct store_batch *b, const struct webhook_end *end);
+MUST_CHECK int store_batch_webhook_move(struct store_batch *b, const struct webhook_row *row);
+MUST_CHECK int store_batch_webhook_forget(struct store_batch *b, int64_t job);
 
 #endif

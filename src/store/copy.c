@@ -31,6 +31,8 @@ static const struct store_table tables[] = {
       "updated# counts#", false },
     { "crons", "id owner assistant thread schedule timezone on_completed payload metadata end_time# "
       "next# enabled# max_jobs# max_queued# max_running# created# updated# moved#", false },
+    { "webhooks", "id job# thread owner url run status error output state reason created# started# "
+      "ended# since# due# tried# attempts# code# version# expires# n#", false },
     { "tokens", "id parent hash* name scopes owner jobs agents max_jobs# max_queued# max_running# "
       "max_streams# max_events# created# expires# revoked#", false },
     { "token_changes", "id# n#", false },

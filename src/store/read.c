@@ -166,6 +166,11 @@ static int on_cron(void *arg, const struct cron_row *row)
     return tell(arg, &(struct store_found){ .cron = row });
 }
 
+static int on_webhook(void *arg, const struct webhook_row *row)
+{
+    return tell(arg, &(struct store_found){ .webhook = row });
+}
+
 static int read_one(struct prefetch *r)
 {
     switch (r->want->kind) {
@@ -197,6 +202,8 @@ static int read_one(struct prefetch *r)
         return store_assistants(r->store, r->want->text, on_assistant, r, r->err);
     case WANT_CRON:
         return store_cron(r->store, r->want->text, on_cron, r, r->err);
+    case WANT_WEBHOOK:
+        return store_webhook(r->store, r->want->text, on_webhook, r, r->err);
     case WANT_OWNER:
         return 0; /* there are no other shards */
     }

@@ -10,6 +10,7 @@
 #include "store/crons.h"
 #include "store/items.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 enum store_want_kind {
     WANT_JOB,                /* text: its id → job */
@@ -31,6 +32,7 @@ enum store_want_kind {
     WANT_ASSISTANT,         /* text: its id → assistant: the current version */
     WANT_ASSISTANT_VERSION, /* text: its id, number: the version, 0: the newest → assistant */
     WANT_CRON,              /* text: its id → cron */
+    WANT_WEBHOOK,           /* text: its id → webhook; run and values may be absent */
     /* text: an owner → owner: its open jobs in other shards.  Nobody else reads these until the
      * transaction ends. */
     WANT_OWNER
@@ -58,6 +60,7 @@ struct store_found {
     const struct item_row *item;
     const struct assistant_row *assistant;
     const struct cron_row *cron;
+    const struct webhook_row *webhook;
     const struct owner_counts *owner;
     uint64_t seq;
     struct str stored;

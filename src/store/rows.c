@@ -5,6 +5,7 @@
 #include "store/assistants.h"
 #include "store/crons.h"
 #include "store/store.h"
+#include "store/webhooks.h"
 
 #include <stdlib.h>
 
@@ -47,6 +48,12 @@ const struct row_texts assistant_texts = TEXTS(
 const struct row_texts cron_texts = TEXTS(
     AT(id), AT(owner), AT(assistant), AT(thread), AT(schedule), AT(timezone), AT(on_completed),
     AT(payload), AT(metadata));
+#undef AT
+
+#define AT(column) offsetof(struct webhook_row, column)
+const struct row_texts webhook_texts = TEXTS(
+    AT(id), AT(thread), AT(owner), AT(url), AT(run), AT(status), AT(error), AT(values),
+    AT(state), AT(reason));
 #undef AT
 /* clang-format on */
 

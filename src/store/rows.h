@@ -40,6 +40,7 @@ extern const struct row_texts thread_texts;
 extern const struct row_texts run_texts;
 extern const struct row_texts assistant_texts;
 extern const struct row_texts cron_texts;
+extern const struct row_texts webhook_texts;
 
 /* The text number @i of a row of this kind. */
 static inline struct str *row_text(const struct row_texts *texts, void *row, size_t i)

@@ -114,6 +114,17 @@ CALL(crons_forget, (struct str thread, struct str assistant), (thread, assistant
 CALL(cron, (struct str id, store_cron_cb cb, void *arg), (id, cb, arg))
 CALL(crons, (store_cron_cb cb, void *arg), (cb, arg))
 CALL(crons_due, (int64_t now, size_t limit, store_cron_cb cb, void *arg), (now, limit, cb, arg))
+CALL(webhook_insert, (const struct webhook_row *row), (row))
+CALL(webhook_end, (const struct webhook_end *end), (end))
+CALL(webhook_move, (const struct webhook_row *row), (row))
+CALL(webhook_forget, (int64_t job), (job))
+CALL(webhook, (struct str id, store_webhook_cb cb, void *arg), (id, cb, arg))
+CALL(webhooks,
+     (struct str state, int64_t n, struct str id, size_t limit, store_webhook_cb cb, void *arg),
+     (state, n, id, limit, cb, arg))
+CALL(webhooks_due, (int64_t now, size_t limit, store_webhook_cb cb, void *arg),
+     (now, limit, cb, arg))
+CALL(webhooks_count, (struct webhook_counts *ret), (ret))
 CALL(token_insert, (const struct token_row *row), (row))
 CALL(token_revoke, (struct str id, int64_t now), (id, now))
 CALL(session_delete, (struct str id), (id))

@@ -41,7 +41,8 @@ static const struct store_ops memory_ops = {
     STORE_JOB_OPS(ENTRY)
     STORE_QUESTION_OPS(ENTRY)
     STORE_THREAD_OPS(ENTRY)
-    ENTRY(thread_forget) ENTRY(crons_forget) ENTRY(run_forget) ENTRY(thread_copy) ENTRY(states)
+    ENTRY(thread_forget) ENTRY(crons_forget) ENTRY(webhook_insert) ENTRY(webhook_end) ENTRY(webhook_forget)
+    ENTRY(run_forget) ENTRY(thread_copy) ENTRY(states)
     /* clang-format on */
 };
 #undef ENTRY

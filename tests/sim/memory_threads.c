@@ -159,6 +159,25 @@ int memory_thread_delete(struct store *s, int64_t key, struct error *err)
 }
 
 /* Nobody saves anything here. */
+/* Nobody is told of the ends of runs here. */
+int memory_webhook_insert(struct store *s, const struct webhook_row *row, struct error *err)
+{
+    (void)s, (void)row, (void)err;
+    return 0;
+}
+
+int memory_webhook_end(struct store *s, const struct webhook_end *end, struct error *err)
+{
+    (void)s, (void)end, (void)err;
+    return 0;
+}
+
+int memory_webhook_forget(struct store *s, int64_t job, struct error *err)
+{
+    (void)s, (void)job, (void)err;
+    return 0;
+}
+
 /* There are no crons here. */
 int memory_crons_forget(struct store *s,
                         struct str thread,

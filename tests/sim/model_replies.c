@@ -327,6 +327,7 @@ static void check_granted(struct call *c)
     case JOURNAL_CRON_PATCH:
     case JOURNAL_CRON_DELETE:
     case JOURNAL_CRON_SKIP:
+    case JOURNAL_WEBHOOK:
     case JOURNAL_MARK_PUBLISHED:
     case JOURNAL_THREAD_CREATE:
     case JOURNAL_THREAD_PATCH:

@@ -122,7 +122,8 @@ static const struct contract_case contract_tables[] = {
 
 static const struct contract_case *const groups[] = { contract_tables,      contract_jobs,
                                                       contract_questions,   contract_threads,
-                                                      contract_checkpoints, contract_items };
+                                                      contract_checkpoints, contract_items,
+                                                      contract_webhooks };
 
 enum { MAX_CASES = 400, N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
 

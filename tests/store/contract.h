@@ -35,6 +35,7 @@ extern const struct contract_case contract_questions[];
 extern const struct contract_case contract_threads[];
 extern const struct contract_case contract_checkpoints[];
 extern const struct contract_case contract_items[];
+extern const struct contract_case contract_webhooks[];
 
 /* The one that writes, in a transaction that is never committed. */
 static inline struct store *begun(void **state)

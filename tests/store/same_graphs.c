@@ -1,4 +1,5 @@
-/* Random checkpoints, items, assistants, crons and tokens.  Some backends do not offer them. */
+/* Random checkpoints, items, assistants, crons, webhooks and tokens.  Some backends do not
+ * offer them. */
 #include "same.h"
 
 #include "store/backend.h"
@@ -412,17 +413,97 @@ static bool play_crons(struct player *p)
     return true;
 }
 
+/* --- deliveries of webhooks ---------------------------------------------------------- */
+
+static int on_webhook(void *arg, const struct webhook_row *row)
+{
+    say(arg, "\n  webhook %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+        row->created, row->ended, row->due, row->attempts, row->version, row->expires);
+    say_text(arg, "id", row->id);
+    say_text(arg, "thread", row->thread);
+    say_text(arg, "owner", row->owner);
+    say_text(arg, "url", row->url);
+    say_text(arg, "run", row->run);
+    say_text(arg, "status", row->status);
+    say_text(arg, "error", row->error);
+    say_text(arg, "values", row->values);
+    say_text(arg, "state", row->state);
+    say_text(arg, "reason", row->reason);
+    return 0;
+}
+
+/* The jobs are numbers that no job has: a delivery outlives its run.  A change of another
+ * version ends the transaction of some backends: contract_webhooks.c has that. */
+static bool play_webhook_write(struct player *p)
+{
+    struct webhook_row row = { .id = some_name(p),
+                               .job = (int64_t)below(p, 6) - 10,
+                               .thread = some_name(p),
+                               .owner = one_in(p, 2) ? some_name(p) : STR_NONE,
+                               .url = some_json(p),
+                               .run = some_json(p),
+                               .created = model(p)->now };
+    const struct webhook_end end = { .job = row.job,
+                                     .thread = -1,
+                                     .status = some_name(p),
+                                     .error = one_in(p, 2) ? some_json(p) : STR_NONE,
+                                     .started = 7,
+                                     .now = (int64_t)below(p, 4) * 1000 };
+    size_t kind = below(p, 6);
+
+    if (p->gathers || !say_partial(p, p->writer->ops->webhook_move != NULL))
+        return true;
+    say(p, "webhook %zu %.*s %" PRId64, kind, STR_ARG(row.id), row.job);
+    if (kind == 0)
+        say_answer(p, store_webhook_forget(p->s, row.job, &p->err));
+    else if (kind < 3)
+        say_answer(p, store_webhook_end(p->s, &end, &p->err));
+    else
+        say_answer(p, store_webhook_insert(p->s, &row, &p->err));
+    return true;
+}
+
+static bool play_webhooks(struct player *p)
+{
+    struct str id = some_name(p);
+    size_t kind = below(p, 4);
+    struct webhook_counts n = { 0 };
+
+    if (!say_partial(p, p->writer->ops->webhook_move != NULL))
+        return true;
+    say(p, "webhooks %zu %.*s", kind, STR_ARG(id));
+    if (kind == 0)
+        say_answer(p, store_webhook(p->s, id, on_webhook, p, &p->err));
+    else if (kind == 1)
+        say_answer(
+            p, store_webhooks(p->s, STR_NONE, INT64_MAX, STR_NONE, 3, on_webhook, p, &p->err));
+    else if (kind == 2)
+        say_answer(p, store_webhooks_due(p->s, 1500, 2, on_webhook, p, &p->err));
+    if (kind < 3)
+        return true;
+    int code = store_webhooks_count(p->s, &n, &p->err);
+    say(p, " %" PRId64 " %" PRId64, n.waiting, n.pending);
+    say_answer(p, code);
+    return true;
+}
+
 const struct same_choice same_graph_writes[] = {
-    { play_checkpoint, 6 }, { play_channel, 5 },
-    { play_write, 6 },      { play_state, 4 },
-    { play_forget, 2 },     { play_copy, 1 },
-    { play_item_write, 8 }, { play_assistant_write, 4 },
-    { play_cron_write, 4 }, { NULL, 0 },
+    { play_checkpoint, 6 },
+    { play_channel, 5 },
+    { play_write, 6 },
+    { play_state, 4 },
+    { play_forget, 2 },
+    { play_copy, 1 },
+    { play_item_write, 8 },
+    { play_assistant_write, 4 },
+    { play_cron_write, 4 },
+    { play_webhook_write, 4 },
+    { NULL, 0 },
 };
 
 const struct same_choice same_graph_reads[] = {
-    { play_checkpoints, 8 }, { play_items, 5 }, { play_assistants, 3 },
-    { play_crons, 3 },       { NULL, 0 },
+    { play_checkpoints, 8 }, { play_items, 5 },    { play_assistants, 3 },
+    { play_crons, 3 },       { play_webhooks, 3 }, { NULL, 0 },
 };
 
 /* --- tokens ------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 #include "api/jobs/jobs.h"
 #include "auth/permit.h"
 #include "base/error.h"
+#include "webhooks/post.h"
 
 enum { PAGE_MS = 200 }; /* between requests that a page makes at once */
 
@@ -98,6 +99,23 @@ static bool read_thread_id(struct journal_call *call, const yyjson_val *body)
            api_no_memory(call->req);
 }
 
+/* A URL that the settings forbid is refused now, since later nobody would notice. */
+static bool read_webhook(struct journal_call *call, const yyjson_val *value)
+{
+    const struct webhook_settings *settings = call->loop->app->webhooks;
+    struct webhook_url url;
+    struct error why;
+
+    if (json_is_null(value) || settings == NULL)
+        return true;
+    if (!yyjson_is_str((yyjson_val *)(uintptr_t)value))
+        return http_respond_error(call->req, 422, "\"webhook\" must be a URL");
+    if (webhook_policy_check(settings->policy, json_text(value), &url, &why) != 0)
+        return http_respond_error(call->req, 422, "%s", why.text);
+    return arena_copy(&call->journal.mem, json_text(value), &call->journal.submit.webhook) ||
+           api_no_memory(call->req);
+}
+
 void langgraph_refuse_assistant(struct http_request *req)
 {
     http_respond_error(req, 422,
@@ -121,7 +139,8 @@ bool langgraph_read_run(struct journal_call *call, const yyjson_val *body)
         !read_thread_id(call, body) || !read_words(call, body) ||
         !read_delay(call, langgraph_member(body, "after_seconds", "afterSeconds")) ||
         !langgraph_read_modes(call->req, langgraph_member(body, "stream_mode", "streamMode"),
-                              &modes))
+                              &modes) ||
+        !read_webhook(call, json_at(body, "webhook")))
         return false;
     j->submit.run.modes = modes;
     j->submit.run.subgraphs = yyjson_is_true(subgraphs);

@@ -23,7 +23,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json_merge.h"
-#include "cluster/cluster.h"
 #include "store/crons.h"
 #include "store/rows.h"
 
@@ -258,22 +257,12 @@ static void on_found(struct loop_call *call)
     }
 }
 
-static bool is_writer(const struct app *app)
-{
-    struct cluster_state state;
-
-    if (app->cluster == NULL)
-        return true;
-    cluster_look(app->cluster, &state);
-    return state.is_writer;
-}
-
 static void on_timer(uv_timer_t *timer)
 {
     struct cron_ticks *t = timer->data;
     struct app *app = t->loop->app;
 
-    if (t->is_asking || t->n_pending > 0 || atomic_load(&app->draining) || !is_writer(app))
+    if (t->is_asking || t->n_pending > 0 || atomic_load(&app->draining) || !app_is_writer(app))
         return;
     t->is_asking = true;
     thread_pool_post(app->pool, &t->task);

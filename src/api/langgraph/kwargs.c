@@ -25,6 +25,7 @@ static const struct {
     { "feedback_keys", "feedbackKeys" },
     { "langsmith_tracer", NULL },
     { "on_completion", "onCompletion" },
+    { "webhook", NULL },
 };
 
 static void put_member(struct buf *b, const char *name, const yyjson_val *value)

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "dialect/render.h"
 #include "jobs/job_scope.h"
+#include "jobs/run_status.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -130,19 +131,6 @@ void langgraph_put_thread(struct buf *b, const struct thread_row *row, struct se
     json_end(b);
 }
 
-struct str langgraph_run_status(const struct job_row *row)
-{
-    bool late =
-        str_is(row->error_type, "RunDeadline") || str_is(row->error_type, "QueueDeadline");
-
-    return str_is(row->state, "queued")      ? STR("pending")
-           : str_is(row->state, "succeeded") ? STR("success")
-           : str_is(row->state, "cancelled") ? STR("interrupted")
-           : !str_is(row->state, "failed")   ? STR("running")
-           : late                            ? STR("timeout")
-                                             : STR("error");
-}
-
 bool langgraph_is_hidden(const struct job_row *row)
 {
     return str_is(row->outcome, "rollback");
@@ -153,7 +141,7 @@ static void put_job(struct shape *s, const struct job_row *row)
     shape_text(s, "run_id", row->id);
     shape_time(s, "created_at", row->created);
     shape_time(s, "updated_at", row->updated);
-    shape_text(s, "status", langgraph_run_status(row));
+    shape_text(s, "status", run_status(row));
 }
 
 static void put_rest(struct shape *s, const struct run_row *run, struct str thread)

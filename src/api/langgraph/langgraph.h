@@ -39,8 +39,6 @@ int langgraph_put_run(struct buf *b,
 /* The same for a run that was just created. */
 void langgraph_put_new_run(struct buf *b, const struct journal_request *j);
 
-/* One of: pending running error success timeout interrupted */
-struct str langgraph_run_status(const struct job_row *row);
 /* The run was rolled back: treat it as absent. */
 bool langgraph_is_hidden(const struct job_row *row);
 

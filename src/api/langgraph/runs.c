@@ -4,6 +4,7 @@
 #include "api/admit.h"
 #include "api/jobs/jobs.h"
 #include "base/error.h"
+#include "jobs/run_status.h"
 
 enum { MAX_DEPTH = 100, DEFAULT_LIST = 10, MAX_LIST = 1000 };
 
@@ -44,7 +45,7 @@ static int on_run(void *arg, const struct job_row *row)
     struct run_listing *l = arg;
 
     if (langgraph_is_hidden(row) ||
-        (!str_absent(l->status) && !str_eq(l->status, langgraph_run_status(row))))
+        (!str_absent(l->status) && !str_eq(l->status, run_status(row))))
         return 0;
     size_t at = l->n++;
     if (at < l->offset)

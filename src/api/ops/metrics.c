@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "cluster/cluster.h"
 #include "redis/service.h"
+#include "store/webhooks.h"
 #include "dialect/dialect.h"
 #include "journal/counts.h"
 #include "record/record.h"
@@ -159,6 +160,35 @@ static void put_crons(struct expose *e, struct app *app)
     for (unsigned i = 0; i < CRON_TICK_MAX; i++) {
         (void)snprintf(labels, sizeof(labels), "result=\"%s\"", results[i]); /* fits */
         expose_value(e, labels, l != NULL ? get(&l->cron_ticks[i]) : 0);
+    }
+}
+
+/* A schema that is older than webhooks has none. */
+static void put_webhooks(struct expose *e, struct app *app, struct store *store)
+{
+    static const char *const results[WEBHOOK_COUNT_MAX] = {
+        [WEBHOOK_COUNT_SENT] = "sent",
+        [WEBHOOK_COUNT_FAILED] = "failed",
+        [WEBHOOK_COUNT_DEAD] = "dead",
+    };
+    const struct app_loop *l = atomic_load(&app->loops[0]); /* the only one that sends */
+    struct webhook_counts n = { 0 };
+    char labels[LABELS];
+
+    if (store_webhooks_count(store, &n, NULL) == 0) {
+        expose_family(e, "spoolwire_webhooks", "gauge",
+                      "Deliveries of webhooks that are kept, by their state.");
+        expose_value(e, "state=\"waiting\"", (uint64_t)n.waiting);
+        expose_value(e, "state=\"pending\"", (uint64_t)n.pending);
+        expose_value(e, "state=\"sent\"", (uint64_t)n.sent);
+        expose_value(e, "state=\"dead\"", (uint64_t)n.dead);
+    }
+    expose_family(
+        e, "spoolwire_webhook_attempts_total", "counter",
+        "Attempts to send a webhook: it was sent, failed and is tried again, or is dead.");
+    for (unsigned i = 0; i < WEBHOOK_COUNT_MAX; i++) {
+        (void)snprintf(labels, sizeof(labels), "result=\"%s\"", results[i]); /* fits */
+        expose_value(e, labels, l != NULL ? get(&l->webhooks[i]) : 0);
     }
 }
 
@@ -559,6 +589,7 @@ static void run(struct thread_task *task, struct store *store)
     put_http(&e, app->http);
     put_auth(&e, app);
     put_crons(&e, app);
+    put_webhooks(&e, app, store);
     put_streams(&e, app);
     put_appends(&e, counts);
     put_jobs(&e, counts);

@@ -36,6 +36,8 @@ int postgres_move_times(struct store *s, int64_t by, int64_t now, struct error *
     int code = 0;
 
     for (int id = SQL_MOVE_OPEN_JOBS; code == 0 && id < SQL_MOVE_TOKENS; id++) {
+        if (statement_is_newer(postgres_of(s), (enum postgres_statement)id))
+            continue;
         params_init(&p, s, (enum postgres_statement)id);
         params_int(&p, by);
         params_int(&p, postgres_of(s)->shard);

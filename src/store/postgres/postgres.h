@@ -20,6 +20,7 @@
  *     items.c       rows of items
  *     assistants.c  rows of assistants
  *     crons.c       rows of crons
+ *     webhooks.c    rows of deliveries
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     admin.c       its identity, the breadcrumb
@@ -219,6 +220,7 @@ enum {
     SCHEMA_WITH_SUSPECT = 5, /* the column of `shards` */
     SCHEMA_WITH_CRONS = 6,
     SCHEMA_WITH_VECTORS = 7, /* the table item_vectors */
+    SCHEMA_WITH_WEBHOOKS = 8,
 };
 
 /* --- migration.c ----------------------------------------------------------------- */
@@ -365,11 +367,21 @@ struct question_row question_row_at(const PGresult *r, int i);
 struct item_row item_row_at(const PGresult *r, int i, struct str owner);
 struct assistant_row assistant_row_at(const PGresult *r, int i);
 struct cron_row cron_row_at(const PGresult *r, int i);
+struct webhook_row webhook_row_at(const PGresult *r, int i);
 
 /* --- operations.c ------------------------------------------------------------------ */
 
 /* Inside a transaction: sends those that were gathered. */
 int operations_send(struct postgres_store *s, struct error *err);
+
+/* --- webhooks.c ------------------------------------------------------------------ */
+
+/* Deletes at most @limit expired deliveries; *@ret_n is their number. */
+int postgres_webhooks_expire(struct store *s,
+                             int64_t now,
+                             size_t limit,
+                             size_t *ret_n,
+                             struct error *err);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 

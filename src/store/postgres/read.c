@@ -59,6 +59,8 @@ static enum postgres_statement statement_of(enum store_want_kind kind)
         return SQL_ASSISTANT_VERSION;
     case WANT_CRON:
         return SQL_CRON;
+    case WANT_WEBHOOK:
+        return SQL_WEBHOOK_HEAD;
     case WANT_VALUES_BEFORE:
         return SQL_VALUES_BEFORE;
     case WANT_THREADS_EXPIRED: /* needs two steps: the threads, then the jobs of each */
@@ -137,6 +139,7 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     struct item_row item;
     struct assistant_row assistant;
     struct cron_row cron;
+    struct webhook_row webhook;
     struct owner_counts owner;
 
     switch (r->want->kind) {
@@ -174,6 +177,10 @@ static void give_row(struct wants_reading *r, const PGresult *rows, int i)
     case WANT_CRON:
         cron = cron_row_at(rows, i);
         (void)tell(r, &(struct store_found){ .cron = &cron });
+        return;
+    case WANT_WEBHOOK:
+        webhook = webhook_row_at(rows, i);
+        (void)tell(r, &(struct store_found){ .webhook = &webhook });
         return;
     case WANT_OWNER:
         owner = (struct owner_counts){ cell_int(rows, i, 0), cell_int(rows, i, 1),

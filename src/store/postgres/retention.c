@@ -144,6 +144,8 @@ int postgres_expire(struct store *s,
             code = forget(s, now - keep_ms, &done, err);
         if (code == 0 && done == 0 && is_first)
             code = expire_items(s, now, limit - n, &done, err);
+        if (code == 0 && done == 0 && is_first)
+            code = postgres_webhooks_expire(s, now, limit - n, &done, err);
         n += done;
     }
     if (code == 0)

@@ -164,6 +164,21 @@ static const char *const steps[] = {
     "  PRIMARY KEY (owner, namespace, key), FOREIGN KEY (owner, namespace, key)"
     "  REFERENCES items ON DELETE CASCADE);"
     "ALTER TABLE item_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;",
+    /* 8: deliveries of webhooks. */
+    "CREATE TABLE webhooks (id bytea PRIMARY KEY, job bigint NOT NULL, thread bytea NOT NULL,"
+    "  owner bytea, url bytea NOT NULL, run bytea NOT NULL, status bytea, error bytea,"
+    "  output bytea, state bytea NOT NULL, reason bytea, created bigint NOT NULL,"
+    "  started bigint NOT NULL DEFAULT 0, ended bigint NOT NULL DEFAULT 0,"
+    "  since bigint NOT NULL DEFAULT 0, due bigint NOT NULL DEFAULT 0,"
+    "  tried bigint NOT NULL DEFAULT 0, attempts bigint NOT NULL DEFAULT 0,"
+    "  code bigint NOT NULL DEFAULT 0, version bigint NOT NULL DEFAULT 0,"
+    "  expires bigint NOT NULL DEFAULT 0, n bigint NOT NULL DEFAULT 0);"
+    "CREATE INDEX webhooks_job ON webhooks(job);"
+    "CREATE INDEX webhooks_n ON webhooks(n, id);"
+    "CREATE INDEX webhooks_state ON webhooks(state);"
+    "CREATE INDEX webhooks_due ON webhooks(due) WHERE state = 'pending';"
+    "CREATE INDEX webhooks_thread ON webhooks(thread, n) WHERE state = 'pending';"
+    "CREATE INDEX webhooks_expiry ON webhooks(expires) WHERE expires > 0;",
 #ifdef NEXT_SCHEMA
     /* Of no release: for the tests of upgrades (tests/cluster/upgrade.py). */
     "CREATE TABLE next_schema (at timestamptz NOT NULL DEFAULT now());"

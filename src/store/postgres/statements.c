@@ -94,8 +94,12 @@ bool statement_is_newer(const struct postgres_store *s, enum postgres_statement 
 {
     bool is_of_crons = (id >= SQL_CRON && id <= SQL_CRONS_DUE) ||
                        (id >= SQL_CRON_INSERT && id <= SQL_CRONS_FORGET);
+    bool is_of_webhooks = (id >= SQL_WEBHOOK && id <= SQL_WEBHOOKS_COUNT) ||
+                          (id >= SQL_WEBHOOK_INSERT && id <= SQL_WEBHOOKS_EXPIRE) ||
+                          id == SQL_MOVE_WEBHOOKS;
 
-    return is_of_crons && s->version < SCHEMA_WITH_CRONS;
+    return (is_of_crons && s->version < SCHEMA_WITH_CRONS) ||
+           (is_of_webhooks && s->version < SCHEMA_WITH_WEBHOOKS);
 }
 
 int statements_send(struct postgres_store *s)

@@ -73,6 +73,14 @@
     "id, owner, assistant, thread, schedule, timezone, on_completed, payload, metadata, " \
     "end_time, next, enabled, max_jobs, max_queued, max_running, created, updated, moved"
 #define SQL_SELECT_CRONS "SELECT " CRON_COLUMNS " FROM crons "
+/* In the order of webhook_row_at(): the texts that lists lack, and the rest. */
+#define WEBHOOK_COLUMNS(run, output)                                                   \
+    "id, job, thread, owner, url, " run ", status, error, " output ", state, reason, created, " \
+    "started, ended, since, due, tried, attempts, code, version, expires, n "
+#define SQL_SELECT_WEBHOOKS                                                            \
+    "SELECT " WEBHOOK_COLUMNS("run", "output") "FROM webhooks w "
+#define SQL_SELECT_WEBHOOK_HEADS                                                       \
+    "SELECT " WEBHOOK_COLUMNS("NULL::bytea", "NULL::bytea") "FROM webhooks "
 #define SQL_SELECT_ITEMS                                                               \
     "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM items WHERE owner = ? "
 #define TOKEN_COLUMNS                                                                      \
@@ -202,6 +210,16 @@
     X(CRONS, SQL_SELECT_CRONS "ORDER BY created DESC, id DESC")                        \
     X(CRONS_DUE, SQL_SELECT_CRONS "WHERE enabled = 1 AND next > 0 AND next <= ? "      \
       "AND (end_time = 0 OR next <= end_time) ORDER BY next, id LIMIT ?")              \
+    X(WEBHOOK, SQL_SELECT_WEBHOOKS "WHERE id = ?")                                     \
+    X(WEBHOOK_HEAD, SQL_SELECT_WEBHOOK_HEADS "WHERE id = ?")                           \
+    X(WEBHOOKS, SQL_SELECT_WEBHOOK_HEADS "WHERE n > 0 AND (?1::bytea IS NULL OR state = ?1) " \
+      "AND (n, id) < (?2, ?3) ORDER BY n DESC, id DESC LIMIT ?4")                      \
+    X(WEBHOOKS_DUE, SQL_SELECT_WEBHOOKS "WHERE state = 'pending' AND due <= ? AND NOT EXISTS " \
+      "(SELECT 1 FROM webhooks o WHERE o.thread = w.thread AND o.state = 'pending' "   \
+      "AND o.n < w.n) ORDER BY due, n LIMIT ?")                                        \
+    X(WEBHOOKS_COUNT, "SELECT count(*) FILTER (WHERE state = 'waiting'), "             \
+      "count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'sent'), " \
+      "count(*) FILTER (WHERE state = 'dead') FROM webhooks")                          \
     X(ASSISTANT_VERSION, SQL_SELECT_ASSISTANTS                                         \
       "WHERE id = ?1 AND (?2::int8 = 0 OR version = ?2::int8) ORDER BY version DESC LIMIT 1") \
     X(TOKENS, "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent NULLS FIRST, created, id") \
@@ -359,6 +377,18 @@
       "RETURNING 1) SELECT must_match(count(*)) FROM changed")                         \
     X(CRON_DELETE, "DELETE FROM crons WHERE id = ?")                                   \
     X(CRONS_FORGET, "DELETE FROM crons WHERE thread = ? OR assistant = ?")             \
+    X(WEBHOOK_INSERT, "INSERT INTO webhooks(id, job, thread, owner, url, run, created, state) " \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING")                 \
+    X(WEBHOOK_END, "UPDATE webhooks SET state = 'pending', status = ?3, error = ?4, "  \
+      "output = (SELECT state FROM threads WHERE key = ?2), started = ?5, ended = ?6, " \
+      "since = ?6, due = ?6, n = (SELECT max(n) + 1 FROM webhooks) "                   \
+      "WHERE job = ?1 AND state = 'waiting'")                                          \
+    X(WEBHOOK_MOVE, "WITH changed AS (UPDATE webhooks SET state = ?3, reason = ?4, since = ?5, " \
+      "due = ?6, tried = ?7, attempts = ?8, code = ?9, expires = ?10, version = version + 1 " \
+      "WHERE id = ?1 AND version = ?2 RETURNING 1) SELECT must_match(count(*)) FROM changed") \
+    X(WEBHOOK_FORGET, "DELETE FROM webhooks WHERE job = ? AND state <> 'pending'")     \
+    X(WEBHOOKS_EXPIRE, "DELETE FROM webhooks WHERE id IN (SELECT id FROM webhooks "    \
+      "WHERE expires > 0 AND expires <= ? LIMIT ?)")                                   \
     X(ASSISTANT_DELETE, "DELETE FROM assistants WHERE id = ?")                         \
     X(THREAD_INSERT, "INSERT INTO threads(" SQL_THREAD_COLUMNS ") "                    \
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING") \
@@ -381,6 +411,8 @@
     X(MOVE_QUESTIONS, "UPDATE questions SET asked = asked + ?1, " SQL_MOVED("expires") " " \
       "WHERE answered = 0 AND job IN (SELECT key FROM jobs WHERE shard = ?2)")         \
     X(MOVE_ITEMS, "UPDATE items SET expires = expires + ?1 WHERE expires > 0 AND ?2::int8 = 0") \
+    X(MOVE_WEBHOOKS, "UPDATE webhooks SET since = since + ?1, " SQL_MOVED("due") ", "  \
+      SQL_MOVED("expires") " WHERE n > 0 AND ?2::int8 = 0")                            \
     X(MOVE_LEAVINGS, "UPDATE leavings SET due = due + ?1 WHERE due > 0 AND ?2::int8 = 0") \
     X(MOVE_SUSPECTS, "UPDATE suspects SET " SQL_MOVED("crashed")                       \
       " WHERE job IN (SELECT key FROM jobs WHERE shard = ?2)")                         \

@@ -335,6 +335,8 @@ int sqlite_expire(struct store *s,
             code = forget(s, now - keep_ms, &done, err);
         if (code == 0 && done == 0)
             code = items_expire(s, now, limit - n, &done, err);
+        if (code == 0 && done == 0)
+            code = webhooks_expire(s, now, limit - n, &done, err);
         n += done;
     }
     if (code == 0)

@@ -306,6 +306,37 @@ static const char *const steps[] = {
     "CREATE TRIGGER item_vectors_go AFTER DELETE ON items BEGIN "
     "DELETE FROM item_vectors WHERE owner = old.owner AND namespace = old.namespace "
     "AND key = old.key; END;",
+    /* 20: deliveries of webhooks. */
+    "CREATE TABLE webhooks ("
+    "  id TEXT PRIMARY KEY,"
+    "  job INTEGER NOT NULL,"
+    "  thread TEXT NOT NULL,"
+    "  owner TEXT,"
+    "  url TEXT NOT NULL,"
+    "  run TEXT NOT NULL,"
+    "  status TEXT,"
+    "  error TEXT,"
+    "  output TEXT,"
+    "  state TEXT NOT NULL,"
+    "  reason TEXT,"
+    "  created INTEGER NOT NULL,"
+    "  started INTEGER NOT NULL DEFAULT 0,"
+    "  ended INTEGER NOT NULL DEFAULT 0,"
+    "  since INTEGER NOT NULL DEFAULT 0,"
+    "  due INTEGER NOT NULL DEFAULT 0,"
+    "  tried INTEGER NOT NULL DEFAULT 0,"
+    "  attempts INTEGER NOT NULL DEFAULT 0,"
+    "  code INTEGER NOT NULL DEFAULT 0,"
+    "  version INTEGER NOT NULL DEFAULT 0,"
+    "  expires INTEGER NOT NULL DEFAULT 0,"
+    "  n INTEGER NOT NULL DEFAULT 0"
+    ") STRICT;"
+    "CREATE INDEX webhooks_job ON webhooks(job);"
+    "CREATE INDEX webhooks_n ON webhooks(n, id);"
+    "CREATE INDEX webhooks_state ON webhooks(state);"
+    "CREATE INDEX webhooks_due ON webhooks(due) WHERE state = 'pending';"
+    "CREATE INDEX webhooks_thread ON webhooks(thread, n) WHERE state = 'pending';"
+    "CREATE INDEX webhooks_expiry ON webhooks(expires) WHERE expires > 0;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

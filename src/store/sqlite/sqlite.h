@@ -15,6 +15,7 @@
  *     items.c       rows of items
  *     assistants.c  rows of assistants
  *     crons.c       rows of crons
+ *     webhooks.c    rows of deliveries
  *     threads.c     rows of threads and runs
  *     tokens.c      rows of tokens
  *     maintenance.c checks, copies, free space
@@ -79,6 +80,10 @@ enum statement {
     STATEMENT_CRON,
     STATEMENT_CRONS,
     STATEMENT_CRONS_DUE,
+    STATEMENT_WEBHOOK,
+    STATEMENT_WEBHOOKS,
+    STATEMENT_WEBHOOKS_DUE,
+    STATEMENT_WEBHOOKS_COUNT,
     STATEMENT_WRITES,
     STATEMENT_THREAD_BY_ID,
     STATEMENT_THREAD_BY_KEY,
@@ -152,6 +157,11 @@ enum statement {
     STATEMENT_CRON_TICK,
     STATEMENT_CRON_DELETE,
     STATEMENT_CRONS_FORGET,
+    STATEMENT_WEBHOOK_INSERT,
+    STATEMENT_WEBHOOK_END,
+    STATEMENT_WEBHOOK_MOVE,
+    STATEMENT_WEBHOOK_FORGET,
+    STATEMENT_WEBHOOKS_EXPIRE,
     STATEMENT_THREAD_INSERT,
     STATEMENT_THREAD_UPDATE,
     STATEMENT_THREAD_VALUES,
@@ -161,10 +171,11 @@ enum statement {
     STATEMENT_RUN_FORGET,
     STATEMENT_RUN_DELETE,
     STATEMENT_TIME_NOTE,
-    STATEMENT_MOVE_OPEN_JOBS, /* clock.c needs these seven in this order */
+    STATEMENT_MOVE_OPEN_JOBS, /* clock.c needs these eight in this order */
     STATEMENT_MOVE_FINAL_JOBS,
     STATEMENT_MOVE_QUESTIONS,
     STATEMENT_MOVE_ITEMS,
+    STATEMENT_MOVE_WEBHOOKS,
     STATEMENT_MOVE_SUSPECTS,
     STATEMENT_MOVE_THREADS,
     STATEMENT_MOVE_TOKENS,
@@ -346,6 +357,15 @@ MUST_CHECK int items_expire(struct store *s,
                             size_t limit,
                             size_t *ret_n,
                             struct error *err);
+
+/* --- webhooks.c ------------------------------------------------------------------ */
+
+/* The same for deliveries. */
+MUST_CHECK int webhooks_expire(struct store *s,
+                               int64_t now,
+                               size_t limit,
+                               size_t *ret_n,
+                               struct error *err);
 
 /* --- jobs.c ---------------------------------------------------------------------- */
 

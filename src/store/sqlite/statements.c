@@ -96,6 +96,12 @@
     "metadata, end_time, next, enabled, max_jobs, max_queued, max_running, created, " \
     "updated, moved"
 #define SELECT_CRONS "SELECT " CRON_COLUMNS " FROM crons "
+/* In the order of webhooks.c: the texts that lists lack, and the rest. */
+#define WEBHOOK_COLUMNS(run, output)                                                   \
+    "id, job, thread, owner, url, " run ", status, error, " output ", state, reason, " \
+    "created, started, ended, since, due, tried, attempts, code, version, expires, n "
+#define SELECT_WEBHOOKS      "SELECT " WEBHOOK_COLUMNS("run", "output") "FROM webhooks w "
+#define SELECT_WEBHOOK_HEADS "SELECT " WEBHOOK_COLUMNS("NULL", "NULL") "FROM webhooks "
 #define SELECT_ITEMS                                                        \
     "SELECT namespace, key, value, created, updated, ttl_ms, expires FROM " \
     "items WHERE owner = ? "
@@ -189,6 +195,19 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_CRONS_DUE] =
         SELECT_CRONS "INDEXED BY crons_due WHERE enabled = 1 AND next > 0 AND next <= ? "
                      "AND (end_time = 0 OR next <= end_time) ORDER BY next, id LIMIT ?",
+    [STATEMENT_WEBHOOK] = SELECT_WEBHOOKS "WHERE id = ?",
+    [STATEMENT_WEBHOOKS] = SELECT_WEBHOOK_HEADS
+    "WHERE n > 0 AND (?1 IS NULL OR state = ?1) AND (n, id) < (?2, ?3) "
+    "ORDER BY n DESC, id DESC LIMIT ?4",
+    [STATEMENT_WEBHOOKS_DUE] =
+        SELECT_WEBHOOKS "INDEXED BY webhooks_due WHERE state = 'pending' AND due <= ? "
+                        "AND NOT EXISTS (SELECT 1 FROM webhooks o INDEXED BY webhooks_thread "
+                        "WHERE o.thread = w.thread AND o.state = 'pending' AND o.n < w.n) "
+                        "ORDER BY due, n LIMIT ?",
+    [STATEMENT_WEBHOOKS_COUNT] =
+        "SELECT count(*) FILTER (WHERE state = 'waiting'), "
+        "count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'sent'), "
+        "count(*) FILTER (WHERE state = 'dead') FROM webhooks",
     [STATEMENT_TOKENS] = "SELECT " TOKEN_COLUMNS " FROM tokens ORDER BY parent, created, id",
     [STATEMENT_TOKEN_CHANGES] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 0",
     [STATEMENT_TOKENS_SEEN] = "SELECT ifnull(max(n), 0) FROM token_changes WHERE id = 1",
@@ -314,6 +333,22 @@ static const char *const sql[STATEMENT_MAX] = {
         "UPDATE crons SET next = ?3, moved = ?4 WHERE id = ?1 AND next = ?2",
     [STATEMENT_CRON_DELETE] = "DELETE FROM crons WHERE id = ?",
     [STATEMENT_CRONS_FORGET] = "DELETE FROM crons WHERE thread = ? OR assistant = ?",
+    [STATEMENT_WEBHOOK_INSERT] =
+        "INSERT INTO webhooks(id, job, thread, owner, url, run, created, state) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, 'waiting') ON CONFLICT DO NOTHING",
+    [STATEMENT_WEBHOOK_END] =
+        "UPDATE webhooks SET state = 'pending', status = ?3, error = ?4, "
+        "output = (SELECT state FROM threads WHERE key = ?2), started = ?5, ended = ?6, "
+        "since = ?6, due = ?6, n = (SELECT max(n) + 1 FROM webhooks) "
+        "WHERE job = ?1 AND state = 'waiting'",
+    [STATEMENT_WEBHOOK_MOVE] =
+        "UPDATE webhooks SET state = ?3, reason = ?4, since = ?5, due = ?6, tried = ?7, "
+        "attempts = ?8, code = ?9, expires = ?10, version = version + 1 "
+        "WHERE id = ?1 AND version = ?2",
+    [STATEMENT_WEBHOOK_FORGET] = "DELETE FROM webhooks WHERE job = ? AND state <> 'pending'",
+    [STATEMENT_WEBHOOKS_EXPIRE] = "DELETE FROM webhooks WHERE rowid IN (SELECT rowid FROM "
+                                  "webhooks INDEXED BY webhooks_expiry WHERE expires > 0 "
+                                  "AND expires <= ? LIMIT ?)",
     [STATEMENT_ITEMS_EXPIRE] = "DELETE FROM items WHERE rowid IN (SELECT rowid FROM items "
                                "INDEXED BY items_expiry WHERE expires > 0 AND expires <= ? "
                                "LIMIT ?)",
@@ -368,6 +403,8 @@ static const char *const sql[STATEMENT_MAX] = {
         "UPDATE questions SET asked = asked + ?1, expires = iif(expires = 0, 0, expires + ?1) "
         "WHERE answered = 0",
     [STATEMENT_MOVE_ITEMS] = "UPDATE items SET expires = expires + ?1 WHERE expires > 0",
+    [STATEMENT_MOVE_WEBHOOKS] = "UPDATE webhooks SET since = since + ?1, due = due + ?1, "
+                                "expires = iif(expires = 0, 0, expires + ?1) WHERE n > 0",
     [STATEMENT_MOVE_SUSPECTS] =
         "UPDATE suspects SET crashed = iif(crashed = 0, 0, crashed + ?1)",
     [STATEMENT_MOVE_THREADS] = "UPDATE threads SET updated = updated + ?1 WHERE ttl_ms > 0",

@@ -7,7 +7,7 @@ sys.dont_write_bytecode = True
 
 import side_by_side  # noqa: E402
 
-for module in ("streams", "runs", "threads", "crons", "sdk"):
+for module in ("streams", "runs", "threads", "crons", "webhooks", "sdk"):
     __import__(module)
 
 side_by_side.main()

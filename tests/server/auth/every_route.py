@@ -48,7 +48,7 @@ def routes():
 
 def request(caller, method, pattern, job=OTHERS, token="0" * 12, lease=f"1.1.{'0' * 32}"):
     query, body = BODIES.get(f"{method} {pattern}", ("", b"{}" if method != "GET" else None))
-    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js").replace("{agent}", "pull").replace("{call}", "x").replace("{thread}", "x").replace("{run}", "x").replace("{checkpoint}", "x").replace("{assistant}", "demo").replace("{namespace}", "x").replace("{cron}", "x").replace("{graph}", "x")
+    path = pattern.replace("{id}", job).replace("{last}", "0").replace("{token}", token).replace("{file}", "api.js").replace("{agent}", "pull").replace("{call}", "x").replace("{thread}", "x").replace("{run}", "x").replace("{checkpoint}", "x").replace("{assistant}", "demo").replace("{namespace}", "x").replace("{cron}", "x").replace("{graph}", "x").replace("{webhook}", "x")
     check("{" not in path, f"what is {pattern}?")
     if body is not None:
         body = body.replace(b"%s", job.encode())

@@ -217,7 +217,7 @@ def downgrade(path, holder):
     """The file as the version before leases were signed would have left it."""
     db = sqlite3.connect(path)
     db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DROP TABLE suspects; DROP TABLE clock;"
-                     "DROP TABLE crons; DROP TRIGGER item_vectors_go; DROP TABLE item_vectors;"
+                     "DROP TABLE webhooks; DROP TABLE crons; DROP TRIGGER item_vectors_go; DROP TABLE item_vectors;"
                      "DELETE FROM secrets WHERE name = 'lease'; PRAGMA user_version = 14;")
     db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running' AND agent = 'pull'", (holder,))
     db.commit()

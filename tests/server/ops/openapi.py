@@ -292,6 +292,7 @@ def tour(s):
     states(s)
     assistants(s)
     crons(s)
+    webhooks(s)
     lease.send(*STORY, "no JSON")
     lease.finish()
     equal(Worker(s).ask(wait=0).status, 204)
@@ -384,6 +385,20 @@ def crons(s):
         equal(s.post(f"/runs/crons/{find}", {"thread_id": thread}).status, 200, find)
     equal(s.request("DELETE", path).status, 204)
     equal(s.get(path).status, 404)
+
+
+def webhooks(s):
+    body = {"assistant_id": "pull", "input": {}, "webhook": "http://hooks.invalid/"}
+    thread = "/threads/" + s.post("/threads", {}).json["thread_id"]
+    run = s.post(f"{thread}/runs", body).json["run_id"]
+    equal(s.post("/runs", {**body, "webhook": "http://other.invalid/"}).status, 422)
+    equal(s.post(f"/v1/webhooks/{run}/resend").status, 409)
+    equal(s.post(f"{thread}/runs/{run}/cancel").status, 202)
+    for path in ("/v1/webhooks", "/v1/webhooks?state=pending&limit=1", f"/v1/webhooks/{run}"):
+        equal(s.get(path).status, 200, path)
+    equal(s.post(f"/v1/webhooks/{run}/resend").status, 200)
+    for path in ("/v1/webhooks/none", "/v1/webhooks/none/resend"):
+        equal(s.request("POST" if path.endswith("resend") else "GET", path).status, 404)
 
 
 def assistants(s):
@@ -494,7 +509,7 @@ def questions(s):
 
 @case
 def every_operation_answers_as_described():
-    with tempfile.TemporaryDirectory() as folder, Server("--ui", folder, agents={"pull": PULL}) as s:
+    with tempfile.TemporaryDirectory() as folder, Server("--ui", folder, "--webhook-allow", "hooks.invalid", agents={"pull": PULL}) as s:
         questions(s)
         components(s, folder)
         tour(s)

@@ -199,6 +199,20 @@ static void make_props_with_workers(enum journal_op op, size_t i)
         lose_and_lease_again(op, i);
 }
 
+/* A run with a webhook, which has ended. */
+static void make_delivery(enum journal_op op, size_t i)
+{
+    struct journal_request req;
+
+    submit_run(&req, word_of(op), i);
+    req.submit.webhook = STR("http://x/");
+    do_one(&req);
+    done_all(&req, 1);
+    of_job(&req, JOURNAL_CANCEL, word_of(op), i);
+    do_one(&req);
+    done_all(&req, 1);
+}
+
 static void make_props(enum journal_op op, size_t i)
 {
     if (op == JOURNAL_LEASE || op == JOURNAL_CANCEL || op == JOURNAL_RELEASE ||
@@ -218,6 +232,8 @@ static void make_props(enum journal_op op, size_t i)
         do_made(make_assistant, op, i);
     if (op == JOURNAL_CRON_PATCH || op == JOURNAL_CRON_DELETE || op == JOURNAL_CRON_SKIP)
         do_cron(op, i);
+    if (op == JOURNAL_WEBHOOK)
+        make_delivery(op, i);
 }
 
 /* What a lease gives is the oldest: those come first. */
@@ -322,6 +338,9 @@ static void make(struct journal_request *req, enum journal_op op, size_t i)
         make_of_assistant(req, op, i);
     } else if (op >= JOURNAL_CRON_CREATE && op <= JOURNAL_CRON_SKIP) {
         make_of_cron(req, op, i);
+    } else if (op == JOURNAL_WEBHOOK) {
+        init(req, op);
+        req->webhook = (struct webhook_request){ .id = name(req, word_of(op), i) };
     } else if (op == JOURNAL_SUBMIT) {
         submit_run(req, word_of(op), i);
     } else if (op == JOURNAL_LEASE) {
