@@ -1,6 +1,9 @@
 """A database with four shards: nobody has to know."""
 
+import json
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from callers import Caller, cli
 from gateway import OPENING, Lease, Worker, at_once, interrupt, play
@@ -199,4 +202,52 @@ def ticks_of_crons_come_once_while_writers_die():
         for i in range(4):
             seconds = [run["created_at"][:19] for run in runs(rest, i)]
             equal(len(set(seconds)), len(seconds), "two runs of one tick")
+    verify(url)
+
+
+@case
+def webhooks_of_all_shards_are_sent_by_one_gateway_in_order_while_writers_die():
+    got, lock = [], threading.Lock()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                got.append((body["thread_id"], body["run_id"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    hook = f"http://127.0.0.1:{server.server_address[1]}/"
+    url, flags = new_url(SHARDS), ("--webhook-allow", "*", "--webhook-private", "127.0.0.1", "--webhook-timeout", "1s")
+    with server, cluster(2, url=url, flags=flags) as gateways:
+        spread(gateways)
+        a, b = gateways
+
+        def end_runs(g, n):
+            made = [(f"t{i % 4}", g.post(f"/threads/t{i % 4}/runs", {"assistant_id": "pull", "if_not_exists": "create", "webhook": hook}).json["run_id"])
+                    for i in range(n)]
+            for _ in made:
+                Worker(g).lease().finish()
+            return made
+        made = end_runs(b, 8)
+        until("all are told", lambda: len(set(got)) == 8)
+        equal(len(got), 8, "sent twice without a crash")
+        first = a if writers(a)[0] == a.url else b
+        rest = b if first is a else a
+        made += [(f"t{i}", first.post(f"/threads/t{i}/runs", {"assistant_id": "pull", "webhook": hook}).json["run_id"]) for i in range(4)]
+        for _ in range(4):
+            Worker(first).lease().finish()
+        first.kill()
+        until("the other goes on", lambda: set(writers(rest).values()) == {rest.url})
+        made += end_runs(rest, 4)
+        until("all are told", lambda: len(set(got)) == len(made))
+        for i in range(4):
+            told = list(dict.fromkeys(run for thread, run in got if thread == f"t{i}"))  # the first time of each
+            equal(told, [run for thread, run in made if thread == f"t{i}"])
+        server.shutdown()
     verify(url)

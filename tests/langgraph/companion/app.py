@@ -4,7 +4,7 @@ import http.client
 import socket
 import time
 
-from gateway import WAIT
+from gateway import WAIT, until
 from handlers import for_each
 from harness import case, check, contains, equal
 from project import WebSocket, shared
@@ -28,6 +28,18 @@ def the_app_answers_what_it_has_a_route_for(language):
     inside = p.get("/inside")
     equal((inside.status, inside.json.get("text")), (200, "inside!"), repr(inside))
     equal(p.ask("OPTIONS", "/hello/x", Origin="https://page.example.com", Access_Control_Request_Method="POST").status, 204)
+
+
+@for_each
+def a_webhook_that_is_a_path_is_posted_to_the_app(language):
+    p = shared(language, APP)
+    thread = p.post("/threads", {}).json["thread_id"]
+    run = p.post(f"/threads/{thread}/runs", {"assistant_id": "agent", "input": {"text": "a"}, "webhook": "/hook"}).json["run_id"]
+    said, id = until("the app has it", lambda: p.get("/hook").json)
+    equal((said["run_id"], said["thread_id"], said["status"], id), (run, thread, "success", run))
+    refused = p.post("/runs", {"assistant_id": "agent", "input": {}, "webhook": "http://127.0.0.1:1/"})
+    equal(refused.status, 422)
+    contains(refused.json["detail"], "webhook_private")
 
 
 @for_each

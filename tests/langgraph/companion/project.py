@@ -141,6 +141,15 @@ async def length(request: Request):
             yield f"{len(piece)} "
     return StreamingResponse(sizes(), media_type="text/plain")
 
+@app.post("/hook")
+async def take_hook(request: Request):
+    state["hook"] = [await request.json(), request.headers.get("webhook-id")]
+    return {}
+
+@app.get("/hook")
+async def last_hook():
+    return state.get("hook")
+
 @app.get("/fails")
 async def fails():
     raise RuntimeError("no")
@@ -227,7 +236,10 @@ export const auth = new Auth()
 import { Client } from "@langchain/langgraph-sdk";
 import { Hono } from "hono";
 import { stream } from "hono/streaming";
+let hook = null;
 export const app = new Hono()
+    .post("/hook", async (c) => { hook = [await c.req.json(), c.req.header("webhook-id")]; return c.json({}); })
+    .get("/hook", (c) => c.json(hook))
     .get("/hello/:name", (c) => c.json({ hello: c.req.param("name"), query: new URL(c.req.url).search.slice(1), began: true, user: String(c.var.auth?.user.identity) }))
     .get("/threads/mine", (c) => c.json({ mine: true }))
     .get("/count", (c) => stream(c, async (out) => {
