@@ -3,8 +3,6 @@
 import base64
 import contextlib
 import json
-import os
-import re
 import socket
 import threading
 import time
@@ -13,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from langgraph_sdk import get_sync_client
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from callers import cli
 from gateway import WAIT, Worker, reserve, until
 from graphs import serve
-from harness import case, check, contains, equal
+from harness import case, check, contains, equal, spoolwire
 
 SECRETS = ["whsec_" + base64.b64encode(bytes([i]) * 32).decode() for i in (1, 2)]
 LOCAL = ("--webhook-allow", "*,/", "--webhook-private", "127.0.0.1,localhost", "--webhook-retry", "50ms")
@@ -243,7 +240,7 @@ def a_thread_has_its_webhooks_in_order_and_others_do_not_wait():
 
 @case
 def it_is_dead_after_its_time_and_can_be_sent_again():
-    with Receiver(lambda handler, n: handler.say(500)) as r, serve(*LOCAL, "--webhook-max-age", "300ms", "--webhook-keep", "2s") as s:
+    with Receiver(lambda handler, n: handler.say(500)) as r, serve(*LOCAL, "--webhook-max-age", "300ms", "--webhook-keep", "5s") as s:
         first, second, third = (start(s, r.url + f"/{i}") for i in range(3))
         equal(s.post(f"/v1/webhooks/{first}/resend").status, 409)
         finish(s)
@@ -258,10 +255,15 @@ def it_is_dead_after_its_time_and_can_be_sent_again():
         equal(s.post("/v1/webhooks/none/resend").status, 404)
         equal(s.get("/v1/webhooks/none").status, 404)
         r.answer = lambda handler, n: handler.say(200)
+        listed = spoolwire("webhooks", "--state", "dead", "--json", "--url", s.url).out
+        equal([json.loads(row)["id"] for row in listed.splitlines()], [second, first])
+        equal(spoolwire("webhooks", "list", "--ids", "--limit", "1", "--url", s.url).out.decode().split(), [second])
+        contains(spoolwire("webhooks", "--url", s.url).out.decode(), "it was answered with 500")
+        equal(json.loads(spoolwire("webhooks", "show", first, "--url", s.url).out)["body"]["run_id"], first)
         finish(s)
         in_state(s, third, "sent")
-        a = s.post(f"/v1/webhooks/{first}/resend")
-        equal((a.status, a.json["attempts"]), (200, 0), a)
+        done = spoolwire("webhooks", "resend", first, "--json", "--url", s.url)
+        equal((done.code, json.loads(done.out)["id"]), (0, first), done.err)
         sent = in_state(s, first, "sent")
         equal((sent["attempts"], sent["reason"]), (1, None))
         until("the other is deleted", lambda: one(s, second) is None)
@@ -320,6 +322,17 @@ def what_the_settings_do_not_allow_is_refused():
         run = start(s, "http://example.com/")
         finish(s)
         equal(one(s, run), None)
+
+
+@case
+def a_name_that_means_a_private_address_is_not_connected_to():
+    with Receiver() as r, serve("--webhook-allow", "*") as s:
+        run = start(s, f"http://localhost:{r.port}/hook")  # what it means is known when it is sent
+        finish(s)
+        dead = in_state(s, run, "dead")
+        contains(dead["reason"], "'localhost' has private addresses only")
+        contains(dead["reason"], "webhook_private")
+        equal((dead["attempts"], dead["http_status"], r.got), (1, None, []))
 
 
 @case
