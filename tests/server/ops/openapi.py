@@ -320,6 +320,7 @@ def tour(s):
     threads(s)
     thread_protocol(s)
     mcp(s)
+    cards(s)
     tokens(s)
 
 
@@ -366,6 +367,14 @@ def thread_protocol(s):
     with gateway.Stream(s, f"{thread}/stream/events", headers=upgrade) as socket:
         equal(socket.status, 101)
     equal(s.get(f"{thread}/stream/events").status, 426)
+
+
+def cards(s):
+    for folder, query in ("", "?assistant_id=pull"), ("/a2a/pull", ""):
+        for name in "agent-card.json", "agent.json":
+            equal(s.get(f"{folder}/.well-known/{name}{query}").status, 200, folder + name)
+    equal(s.get("/a2a/pull").status, 200)
+    equal(s.post("/a2a/pull", {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {}}).json["error"]["code"], -32004)
 
 
 def mcp(s):
