@@ -536,8 +536,10 @@ static void put_custom(const struct record *rec, struct frames *out)
     const struct run_info *info = record_info(rec);
     bool dispatched = !info->derived && !str_absent(info->run);
     struct str suffix = graph_suffix(out, info->ns, dispatched);
-    struct buf *b = frames_begin_ns(out, STR("custom"), suffix, MODE_CUSTOM);
 
+    if (!str_absent(rec->id))
+        return; /* of a stream transformer, whose channels only the thread's stream has */
+    struct buf *b = frames_begin_ns(out, STR("custom"), suffix, MODE_CUSTOM);
     if (b == NULL)
         return;
     json_put_raw_or_null(b, rec->data);

@@ -447,8 +447,9 @@ static void on_custom(const struct record *rec, struct frames *out)
     if (!str_starts(render_some(rec->data), STR("{")) ||
         json_read(&reader, rec->data, &payload, NULL) != 0)
         payload.root = NULL;
-    struct str name =
-        str_empty(rec->title) ? json_text(json_at(payload.root, "name")) : rec->title;
+    struct str name = !str_empty(rec->id)      ? rec->id
+                      : !str_empty(rec->title) ? rec->title
+                                               : json_text(json_at(payload.root, "name"));
     struct buf *b = thread_begin(rec, STR("custom"), ns, out);
     if (b == NULL)
         return;
@@ -457,7 +458,7 @@ static void on_custom(const struct record *rec, struct frames *out)
     if (!str_empty(name))
         json_add_str(b, "name", name); /* first: filters look for it there */
     json_add_raw(b, "payload", rec->data);
-    if (str_empty(rec->title) && !str_empty(name))
+    if (str_empty(rec->title) && str_empty(rec->id) && !str_empty(name))
         put_members(b, payload.root);
     json_end(b);
     thread_end(out);

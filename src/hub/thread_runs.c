@@ -1,5 +1,6 @@
 #include "hub/thread_runs.h"
 
+#include "base/clock.h"
 #include "base/container_of.h"
 #include "base/error.h"
 
@@ -80,6 +81,7 @@ static int on_job(void *arg, const struct job_row *row)
     }
     struct thread_run *run = &r->run[r->n++];
     run->number = row->ordinal;
+    run->is_due = !str_is(row->state, "queued") || row->not_before <= clock_wall_ms();
     run->job_n = row->id.n;
     str_copy(run->job, row->id);
     return 0;

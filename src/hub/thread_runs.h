@@ -9,6 +9,7 @@
 
 struct thread_run {
     int64_t number; /* in its thread, from 1 */
+    bool is_due;    /* it has begun, or may */
     char job[80];
     size_t job_n;
 };

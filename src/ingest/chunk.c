@@ -18,10 +18,11 @@ int event_part_of_chunk(const yyjson_val *chunk, struct buf *scratch, struct eve
     yyjson_val *list = (yyjson_val *)chunk;
     size_t n = yyjson_arr_size(list);
     const yyjson_val *ns = n == 3 ? yyjson_arr_get(list, 0) : NULL;
+    struct str mode = n >= 2 ? json_text(yyjson_arr_get(list, n - 2)) : STR_NONE;
 
-    if (!yyjson_is_arr(list) || n < 2 || n > 3 ||
-        !part_mode_find(json_text(yyjson_arr_get(list, n - 2)), &ret->mode))
+    if (!yyjson_is_arr(list) || n < 2 || n > 3 || !part_mode_find(mode, &ret->mode))
         return ERR_TYPE;
+    ret->name = part_channel(mode);
     buf_clear(scratch);
     join_ns(ns, scratch);
     ret->ns = buf_text(scratch);

@@ -673,6 +673,11 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     record_init(&rec, state_kind[ev->mode]);
     rec.lossy = ev->lossy;
     rec.info.ns = ev->ns;
+    if (ev->mode == PART_CUSTOM) {
+        rec.id = ev->name;
+        rec.data = fold_json(f, data, false, &err);
+        return err == 0 ? fold_emit(f, &rec, NULL) : err;
+    }
     rec.data = fold_json_skip(f, data, STR("__interrupt__"), &err);
     if (err != 0 || str_is(rec.data, "{}"))
         return err; /* it has only the question, which is a record of its own */

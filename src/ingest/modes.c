@@ -6,6 +6,8 @@
  *     event: values|writer:1   data: payload         LangGraph Server, LangGraph.js
  *     [message, metadata]                            mode messages alone, by its shape
  *     {"__interrupt__":[…]}                          mode updates alone, or a state
+ *     [namespace, "custom:NAME", payload]            what a stream transformer has sent on its
+ *                                                    channel NAME
  *
  * The payload of a messages part is a message and its metadata; the metadata's namespace
  * is the better one (Python strips a segment from the part's own). */
@@ -21,8 +23,15 @@ bool part_mode_find(struct str s, enum part_mode *ret)
         if (s.n > 0 && s.p[0] == name[0] && str_eq(s, str_of(name)))
             return true;
     }
-    *ret = PART_MODE_MAX;
-    return false;
+    *ret = str_absent(part_channel(s)) ? PART_MODE_MAX : PART_CUSTOM;
+    return *ret == PART_CUSTOM;
+}
+
+struct str part_channel(struct str mode)
+{
+    struct str prefix = STR("custom:");
+
+    return mode.n > prefix.n && str_starts(mode, prefix) ? str_skip(mode, prefix.n) : STR_NONE;
 }
 
 static bool is_list_of(const yyjson_val *v, size_t n)
@@ -104,6 +113,7 @@ static int read_part(const struct source_line *in,
         return error_set(in->err, ERR_TYPE, "a stream part without its payload");
     ev->kind = EVENT_PART;
     ev->data = payload;
+    ev->name = part_channel(mode);
     if (ev->mode == PART_MESSAGES)
         return read_messages(in, ev);
     return 0;

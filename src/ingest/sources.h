@@ -46,6 +46,8 @@ void modes_read_error(const struct source_line *in, struct event *ev);
 
 /* Is @s the name of a stream mode? */
 bool part_mode_find(struct str s, enum part_mode *ret);
+/* NAME of the mode `custom:NAME`, which is PART_CUSTOM; absent for others. */
+struct str part_channel(struct str mode);
 
 /* Is it what astream_events(version="v3") yields?  All of that is refused. */
 bool is_v3(const struct source_line *in);

@@ -77,7 +77,8 @@ enum record_kind {
     REC_MESSAGE, /* a whole message that was not streamed: message = its id, data = its JSON */
     REC_SECTION_END, /* text = the section */
     REC_ARTIFACT,    /* title = its name (path, URL) or absent; data = {"type":"file",…} */
-    REC_CUSTOM,   /* title = the event's name or absent; data; tool = true inside a tool run */
+    REC_CUSTOM, /* title = the event's name or absent; id = the channel of a stream transformer
+                   or absent; data; tool = true inside a tool run */
     REC_PROGRESS, /* data as sent; percent and note taken out of it */
     REC_KIND_MAX
 };

@@ -111,6 +111,7 @@ enum feed_next thread_feed_next(struct thread_feed *f, struct str *ret)
         if (f->runs != NULL && f->at < f->runs->n) {
             if (open_run(f, &f->runs->run[f->at++]) != 0)
                 return FEED_FAILED;
+            f->is_followed = f->at < f->runs->n && f->runs->run[f->at].is_due;
         } else if (!f->looks) {
             return FEED_WAIT;
         } else if (fetch_runs(f) != 0) {

@@ -30,7 +30,8 @@ struct thread_feed {
     uint64_t after;           /* of its records, where it resumes */
     bool resumes; /* the first run that is read is `run` itself, after that record */
     bool has_feed, fetching;
-    bool looks; /* there may be runs that are not in the list */
+    bool is_followed; /* when the run was opened, a newer one was there */
+    bool looks;       /* there may be runs that are not in the list */
     /* There may be more.  May close it. */
     void (*wake)(struct thread_feed *f);
 };

@@ -79,16 +79,22 @@ static bool take_seq(struct str *s, uint64_t *ret)
     return digits.n > 0;
 }
 
-/* The name of custom data is the first member of `data`, behind the timestamp. */
-static struct str name_of(struct str rest)
+/* The text that is the first member of `data`, behind the timestamp, if it is called @key. */
+static struct str first_text(struct str rest, struct str key)
 {
     struct str skipped;
 
     if (!take(&rest, STR("," JSON_KEY("timestamp"))) || !take_until(&rest, ',', &skipped) ||
-        !take(&rest, STR(JSON_KEY("data") "{" JSON_KEY("name"))))
+        !take(&rest, STR(JSON_KEY("data") "{")) || !take(&rest, key))
         return STR_NONE;
     size_t n = string_length(rest);
     return n > 0 ? str_make(rest.p + 1, n - 2) : STR_NONE;
+}
+
+static bool is_end(struct str event)
+{
+    return str_is(event, "completed") || str_is(event, "failed") ||
+           str_is(event, "interrupted");
 }
 
 bool thread_line_read(struct str line, struct thread_line *ret)
@@ -104,7 +110,9 @@ bool thread_line_read(struct str line, struct thread_line *ret)
         !take_namespace(&rest, &ret->ns))
         return false;
     if (str_is(ret->method, "custom"))
-        ret->name = name_of(rest);
+        ret->name = first_text(rest, STR(JSON_KEY("name")));
+    else if (str_is(ret->method, "lifecycle") && ret->ns.n == 0)
+        ret->ends_run = is_end(first_text(rest, STR(JSON_KEY("event"))));
     return true;
 }
 

@@ -20,6 +20,7 @@ struct thread_line {
     struct str method;
     struct str ns;   /* the namespace: JSON strings with commas between; empty: the root */
     struct str name; /* of custom data, as JSON without quotes; absent: none */
+    bool ends_run;   /* the root's lifecycle says that the run has ended */
 };
 
 /* False: the line is no event, such as a frame about the connection. */

@@ -144,8 +144,18 @@ static bool is_wanted(const struct thread_stream *ts, const struct thread_line *
     return false;
 }
 
+/* LangGraph's SDKs end a client's loops over values and messages when a run's end comes,
+ * whichever run's it is: who starts a run on an older thread and then opens its stream would
+ * see the older runs and nothing of the new one.  So the end of a run is left out when a newer
+ * run was there already; the end of that one is the thread's. */
+static bool is_outdated(const struct thread_feed *f, const struct thread_line *line)
+{
+    return line->ends_run && f->is_followed;
+}
+
 static void put_lines(struct thread_stream *ts, struct str lines)
 {
+    const struct thread_feed *f = ts->has_replay ? &ts->replay : &ts->live;
     struct thread_line line;
 
     while (lines.n > 0) {
@@ -156,7 +166,7 @@ static void put_lines(struct thread_stream *ts, struct str lines)
             continue;
         if (ts->has_replay && line.seq > ts->at)
             return; /* `live` gives it */
-        if (is_wanted(ts, &line))
+        if (!is_outdated(f, &line) && is_wanted(ts, &line))
             put_event(ts, &line);
         if (!ts->has_replay)
             ts->at = line.seq;

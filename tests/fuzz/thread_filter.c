@@ -31,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_inside(line.method, text);
         check_inside(line.ns, text);
         check_inside(line.name, text);
+        if (line.ends_run && line.ns.n > 0)
+            abort();
     }
     if (json_read(&reader, params, &json, NULL) != 0)
         return 0;

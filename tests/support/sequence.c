@@ -150,6 +150,7 @@ static const char *const templates[] = {
     "['debug',{'type':'task','step':$S,'payload':{'id':$r,'name':$N,'input':$i}}]",
     "['debug',{'type':'task_result','step':$S,'payload':{'id':$r,'name':$N,'result':$o,'interrupts':$Q}}]",
     "[$a,'custom',$d]",
+    "[$a,'custom:seen',$d]",
     "[$a,'checkpoints',$d]",
     "{'event':'values','data':$o}",
     "{'__interrupt__':$Q}",

@@ -9,6 +9,7 @@ import pytest
 from gateway import until
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.stream import StreamChannel, StreamTransformer
 from support import kinds, noted, text_of, until_in, until_kept, worker_process, working
 
 from spoolwire import GraphSource
@@ -250,3 +251,35 @@ def test_modes_alone(server):
     frames = server.read(job, "messages", modes="values,updates,messages,tasks", subgraphs=1)
     assert {f.event.split(":")[0] for f in frames} == {
         "metadata", "values", "updates", "tasks", "messages|inner", "values|inner", "updates|inner", "tasks|inner"}
+
+
+class Counting(StreamTransformer):
+    """Counts what it sees of messages; says it at the end of each."""
+
+    def init(self):
+        self.seen, self.deltas, self.text = StreamChannel("seen"), 0, ""
+        return {"seen": self.seen, "quiet": StreamChannel()}
+
+    def process(self, event):
+        if event["method"] != "messages":
+            return True
+        data, metadata = event["params"]["data"]
+        if data["event"] == "content-block-delta":
+            self.deltas += 1
+            self.text += data["delta"].get("text", "")
+        elif data["event"] == "message-finish":
+            self.seen.push({"deltas": self.deltas, "text": self.text, "node": metadata["langgraph_node"]})
+        return True
+
+
+@pytest.mark.parametrize("stream", ["modes", "events"])
+def test_channels_of_a_graphs_own_transformers_are_sent(server, stream):
+    graph = graphs.builder.compile(transformers=[Counting])
+    with working(server, {"graph": graph}, stream=stream):
+        job = server.submit("graph", ASK)
+        server.until_state(job, "succeeded", "failed")
+    sent = [f.json for f in server.read(job, "raw") if f.json["kind"] == "custom" and "id" in f.json]
+    assert [(r["id"], r["data"]) for r in sent] == \
+        [("seen", {"deltas": len(graphs.ANSWER.split()) * 2 - 1, "text": graphs.ANSWER, "node": "think"})]
+    assert text_of(server, job) == graphs.ANSWER
+    assert not [f for f in server.read(job, "messages") if f.event.startswith("custom") and "deltas" in f.json]

@@ -1,5 +1,5 @@
-/* Commands that start a run: run.start, state.fork, and input.respond, which continues with
- * answers.
+/* Commands that start a run: run.start, state.fork, input.inject, and input.respond, which
+ * continues with answers.
  *
  * They are written as the body of a RunCreate, and read by langgraph_read_run() as any other,
  * so that a run is the same whichever protocol has started it. */
@@ -297,4 +297,70 @@ void thread_command_input_respond(struct http_request *req, const struct command
                               STR_ARG(str_head(check.unknown, 80)));
     else
         langgraph_with_assistant(req, thread->assistant, respond);
+}
+
+/* --- input.inject ------------------------------------------------------------------------- */
+
+static void put_message(struct buf *b, const yyjson_val *message)
+{
+    json_key(b, "input");
+    json_begin(b);
+    json_key(b, "messages");
+    json_begin_array(b);
+    json_put_value(json_next(b), message);
+    json_end_array(b);
+    json_end(b);
+}
+
+static bool read_inject(struct journal_call *call, struct json_reader *unused)
+{
+    struct thread_command c LOCAL_THREAD_COMMAND;
+    struct buf body LOCAL_BUF(SIZE_MAX / 4);
+
+    (void)unused;
+    (void)thread_command_init(&c, buf_text(&call->body)); /* it was read before */
+    json_begin(&body);
+    put_message(&body, json_at(c.params, "message"));
+    put_options(&body, c.params);
+    json_end(&body);
+    return read_body(call, &body);
+}
+
+static void inject(struct http_request *req, const struct assistant_row *assistant)
+{
+    submit(req, assistant, read_inject, answer_started);
+}
+
+static bool is_message(const yyjson_val *message)
+{
+    struct str role = json_text(json_at(message, "role"));
+
+    return (str_is(role, "user") || str_is(role, "system")) &&
+           !str_absent(json_text(json_at(message, "content")));
+}
+
+/* A message of a user while the agent works.  A graph takes input only at its beginning, so it
+ * is the input of a run that waits for the one at work: the next thing that the agent reads.
+ * LangGraph's servers do the same with a run.start while a run is at work. */
+void thread_command_input_inject(struct http_request *req, const struct command_thread *thread)
+{
+    struct thread_command c LOCAL_THREAD_COMMAND;
+
+    (void)thread_command_init(&c, http_body(req)); /* it was read before */
+    if (!is_message(json_at(c.params, "message")))
+        thread_command_refuse(
+            req, "invalid_argument",
+            "input.inject needs \"message\" with a \"role\" (user or system) and a text "
+            "\"content\"");
+    else if (yyjson_arr_size(json_at(c.params, "namespace")) > 0)
+        thread_command_refuse(req, "not_supported",
+                              "a message can be given to the outermost graph only");
+    else if (thread->interrupts.n > 2)
+        thread_command_refuse(req, "invalid_argument",
+                              "the thread waits for an answer: use input.respond");
+    else if (str_empty(thread->assistant))
+        thread_command_refuse(req, "no_such_run",
+                              "the thread has no run: start one with run.start");
+    else
+        langgraph_with_assistant(req, thread->assistant, inject);
 }

@@ -138,7 +138,8 @@ static bool read_thread(struct store_query *query, struct store *store, struct s
     if (code == ERR_NOT_FOUND)
         return true;
     if (code == 0) {
-        t->is_there = true;
+        t->is_there = t->has_run = true;
+        t->key = row.key;
         t->n_runs = (uint64_t)row.n_runs;
         json_begin_array(&ids);
         put_ids(&ids, row.interrupts);
@@ -168,7 +169,9 @@ struct command_kind {
 static const struct command_kind kinds[] = {
     { "run.start", NULL, thread_command_run_start, false },
     { "input.respond", NULL, thread_command_input_respond, true },
+    { "input.inject", NULL, thread_command_input_inject, true },
     { "state.fork", thread_command_find_checkpoint, thread_command_fork, true },
+    { "agent.getTree", thread_command_get_tree, NULL, true },
     { "state.get", thread_command_state_get, NULL, true },
     { "state.listCheckpoints", thread_command_list_checkpoints, NULL, true },
 };
@@ -203,7 +206,7 @@ static bool answer_command(struct store_query *query)
 
     (void)thread_command_init(&c, http_body(req)); /* it was read before */
     const struct command_kind *kind = kind_of(c.method);
-    if (kind->needs_thread && !t->is_there)
+    if (kind->needs_thread && (!t->is_there || !t->has_run))
         thread_command_refuse(req, "no_such_run",
                               "the thread has no run: start one with run.start");
     else if (kind->run != NULL)

@@ -27,6 +27,8 @@ struct command_thread {
     struct str body;     /* of the command, for the pool */
     bool has_checkpoint; /* state.fork: the checkpoint that it names exists */
     bool is_there;
+    bool has_run; /* agent.getTree: there is a run to tell of */
+    int64_t key;
     uint64_t n_runs;
     struct str interrupts; /* JSON list of the ids of its open questions */
     struct str assistant;  /* of its last run; absent: it has none */
@@ -44,6 +46,7 @@ void thread_command_refuse(struct http_request *req, const char *code, const cha
 void thread_command_run_start(struct http_request *req, const struct command_thread *thread);
 void thread_command_input_respond(struct http_request *req,
                                   const struct command_thread *thread);
+void thread_command_input_inject(struct http_request *req, const struct command_thread *thread);
 /* Starts a run at an older checkpoint; the first function looks for that on the pool. */
 void thread_command_find_checkpoint(struct store_query *query,
                                     struct store *store,
@@ -59,5 +62,10 @@ void thread_command_list_checkpoints(struct store_query *query,
                                      struct store *store,
                                      const struct thread_command *c,
                                      struct str thread);
+/* The same; sets has_run. */
+void thread_command_get_tree(struct store_query *query,
+                             struct store *store,
+                             const struct thread_command *c,
+                             struct str thread);
 
 #endif

@@ -345,12 +345,10 @@ static const char *action_of_command(const yyjson_val *body)
 {
     struct str method = json_text(json_at(body, "method"));
 
-    if (str_is(method, "run.start") || str_is(method, "input.respond"))
+    if (str_is(method, "run.start") || str_is(method, "input.respond") ||
+        str_is(method, "input.inject") || str_is(method, "state.fork"))
         return "create_run";
-    return str_is(method, "state.fork") || str_is(method, "input.inject") ||
-                   str_is(method, "run.cancel")
-               ? "update"
-               : "read";
+    return "read";
 }
 
 static void put_command(const struct http_request *req, const yyjson_val *body, struct buf *out)

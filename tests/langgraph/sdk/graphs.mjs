@@ -6,7 +6,7 @@
 //       -> review (interrupt) -> final (FakeListChatModel, char by char) -> END
 import fs from "node:fs";
 import {
-  StateGraph, MessagesAnnotation, Annotation, interrupt, pushMessage, START, END,
+  StateGraph, MessagesAnnotation, Annotation, StreamChannel, interrupt, pushMessage, START, END,
 } from "@langchain/langgraph";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
@@ -169,3 +169,28 @@ export const pushes = new StateGraph(MessagesAnnotation)
   })
   .addEdge(START, "work").addEdge("work", "clean").addEdge("clean", END)
   .compile();
+
+// Its transformers count what they see: on a channel while it runs, and as a promise at its end.
+const counting = () => {
+  const seen = StreamChannel.remote("seen"), quiet = StreamChannel.local();
+  let deltas = 0, tokens = 0, told;
+  const totals = new Promise((resolve) => { told = resolve; });
+  return {
+    init: () => ({ seen, quiet, totals }),
+    process({ method, params: { data } }) {
+      if (method === "messages" && data.event === "content-block-delta") deltas += 1;
+      if (method === "messages" && data.event === "message-finish") {
+        tokens += data.usage?.total_tokens ?? 0;
+        seen.push({ deltas });
+        quiet.push(deltas);
+      }
+      return true;
+    },
+    finalize: () => told({ deltas, tokens }),
+  };
+};
+export const counted = new StateGraph(State)
+  .addNode("agent", async (state, config) => ({ messages: [await agentModel().invoke(state.messages, config)] }))
+  .addNode("researcher", sub)
+  .addEdge(START, "agent").addEdge("agent", "researcher").addEdge("researcher", END)
+  .compile({ transformers: [counting] });

@@ -10,7 +10,7 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 export const VERSIONS = ['1.6.0', '1.12.0'];
 export const INPUT = { messages: [{ role: 'user', content: 'weather in Paris?', id: 'msg-human-1' }] };
 export const QUESTION = { question: 'Send the answer?', options: ['yes', 'no'] };
-export const GRAPHS = ['agent', 'failing', 'slow', 'talks', 'paced', 'endless', 'below', 'pushes'];
+export const GRAPHS = ['agent', 'failing', 'slow', 'talks', 'paced', 'endless', 'below', 'pushes', 'counted'];
 
 const exported = { agent: 'graph' };
 

@@ -280,3 +280,99 @@ test('subscriptions of a socket get the past in order, and each event once', asy
     assert.equal((await ws.answer(8)).error, 'invalid_argument');
     ws.close();
 });
+
+// A tree without its ids and namespaces: {graph_name: [status, children]}.
+const shape = ({ graph_name, status, children = [] }) => [graph_name, status, ...children.map(shape)];
+
+test('agent.getTree says what each namespace of the last run does', async () => {
+    const thread = newThread();
+    assert.equal((await command(thread, 'agent.getTree', {})).error, 'no_such_run');
+    await post('/threads', { thread_id: thread });
+    assert.equal((await command(thread, 'agent.getTree', {})).error, 'no_such_run');
+    const tree = async () => (await command(thread, 'agent.getTree', {})).result.tree;
+    const reader = await events(thread, { channels: ['lifecycle'] });
+
+    await command(thread, 'run.start', { assistant_id: 'agent', input: INPUT });
+    await reader.until('its end', (e) => isRoot(e, 'interrupted'));
+    const whole = await tree();
+    const told = new Map();
+    for (const { params } of reader.list) told.set(params.namespace.join('|'), params.data.event);
+    const nodes = [];
+    const walk = (node) => nodes.push(node) && (node.children ?? []).forEach(walk);
+    walk(whole);
+    assert.deepEqual(new Map(nodes.map((n) => [n.namespace.join('|'), n.status])), told); // what the events say
+    assert.deepEqual([whole.namespace, whole.graph_name], [[], 'agent']);
+    assert.ok(whole.children.some((n) => n.graph_name === 'researcher' && /^researcher:/.test(n.namespace[0])));
+    for (const { namespace, children = [] } of nodes)
+        for (const child of children) assert.deepEqual(child.namespace.slice(0, -1), namespace);
+    await server.restart();
+    assert.deepEqual(await tree(), whole);
+    await command(thread, 'run.start', { assistant_id: 'endless', input: INPUT });
+    await until('the tree of the run at work', async () => String(shape(await tree())) === 'endless,running');
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT }); // queued: it has no tree yet
+    assert.deepEqual(shape(await tree()), ['endless', 'running']);
+    reader.stop();
+});
+
+test('a message that is injected is the next thing that the agent reads', async () => {
+    const thread = newThread();
+    const message = { role: 'user', content: 'and in Rome?' };
+    const inject = (params) => command(thread, 'input.inject', { namespace: [], ...params });
+
+    assert.equal((await inject({ message })).error, 'no_such_run');
+    const { result: first } = await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    assert.equal((await inject({ message: { role: 'assistant', content: 'no' } })).error, 'invalid_argument');
+    assert.equal((await inject({ message: { role: 'user' } })).error, 'invalid_argument');
+    assert.equal((await inject({ namespace: ['talk:1'], message })).error, 'not_supported');
+    const { result: second } = await inject({ message });
+    assert.notEqual(second.run_id, first.run_id);
+    await until('both runs have ended', async () => {
+        const runs = await (await fetch(`${server.url}/threads/${thread}/runs`)).json();
+        return runs.length === 2 && runs.every((run) => run.status === 'success');
+    });
+    const { messages } = (await command(thread, 'state.get', { namespace: [] })).result.values;
+    const said = messages.map((m) => m.content).filter((text) => !text.startsWith('word'));
+    assert.deepEqual(said, [INPUT.messages[0].content, message.content]);
+    await command(thread, 'run.start', { assistant_id: 'below', input: INPUT });
+    await until('the question', async () => (await inject({ message })).error === 'invalid_argument');
+});
+
+test('channels of a graph\'s own transformers are named channels of its thread', async () => {
+    const client = await clientOf(VERSION, server);
+    const thread = client.threads.stream({ assistantId: 'counted' });
+    const seen = [];
+    const reading = (async () => {
+        const channel = await thread.subscribe({ channels: ['custom:seen'] });
+        for await (const item of channel) seen.push(item.params.data);
+    })();
+
+    await thread.run.start({ input: INPUT });
+    assert.deepEqual(await thread.extensions.totals, { deltas: 7, tokens: 18 });
+    await until('what was pushed', () => seen.length >= 2);
+    assert.deepEqual(seen, [{ name: 'seen', payload: { deltas: 5 } }, { name: 'seen', payload: { deltas: 7 } }]);
+    // Clients of runs see what the graph itself has sent.
+    const { threadId } = thread;
+    const [run] = await client.runs.list(threadId);
+    const modes = new Set();
+    for await (const { event } of client.runs.joinStream(threadId, run.run_id, { lastEventId: '-1' })) modes.add(event.split('|')[0]);
+    assert.ok(modes.has('custom'), 'the subgraph writes');
+    for await (const { event, data } of client.runs.joinStream(threadId, run.run_id, { lastEventId: '-1', streamMode: 'custom' }))
+        if (event.startsWith('custom')) assert.equal(data.kind, 'sub-custom');
+    await thread.close();
+    await reading;
+});
+
+test('who opens a thread after a new run has begun does not see older runs end', async () => {
+    const thread = newThread();
+    const first = await events(thread, { channels: ['lifecycle', 'values'] });
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    await first.until('its end', (e) => isRoot(e, 'completed'));
+    await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
+    const late = await events(thread, { channels: ['lifecycle', 'values'] });
+    await until('both ends', () => first.list.filter((e) => isRoot(e, 'completed')).length === 2);
+    await late.until('the end', (e) => isRoot(e, 'completed'));
+    const ends = first.list.filter((e) => isRoot(e, 'completed'));
+    assert.deepEqual(late.list, first.list.filter((e) => e !== ends[0]));
+    first.stop();
+    late.stop();
+});

@@ -199,6 +199,9 @@ static void messages_says_custom_data_to_all(void **state)
     struct record rec = make(REC_CUSTOM);
     rec.data = STR("\"x\"");
     expect(&dialect_messages, &rec, "57 custom 'x'\n");
+    rec.id = STR("seen"); /* of a stream transformer: for readers of threads */
+    expect(&dialect_messages, &rec, "");
+    rec.id = STR_NONE;
     rec.header = &c.part;
     expect(&dialect_messages, &rec, "57 custom 'x'\n");
     expect_as(&dialect_messages, &subgraphs, &rec, "57 custom|research:9|think:8 'x'\n");

@@ -174,6 +174,18 @@ static void named_custom_data_is_for_both_kinds_of_clients(void **state)
                   "57" EVENT("1009", "custom", "", ",'data':{'name':'stats','payload':7}"));
 }
 
+static void what_a_transformer_sends_has_the_name_of_its_channel(void **state)
+{
+    struct record rec = make(REC_CUSTOM);
+
+    (void)state;
+    rec.id = STR("stats");
+    rec.data = STR("{\"name\":\"other\",\"n\":1}");
+    expect_events(&rec, "57" EVENT("1009", "custom", "",
+                                   ",'data':{'name':'stats',"
+                                   "'payload':{'name':'other','n':1}}"));
+}
+
 static void a_message_is_in_the_namespace_of_its_language(void **state)
 {
     struct cast c;
@@ -230,6 +242,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_task_ends_its_namespace),
         cmocka_unit_test(tools_are_told_in_the_protocols_words),
         cmocka_unit_test(named_custom_data_is_for_both_kinds_of_clients),
+        cmocka_unit_test(what_a_transformer_sends_has_the_name_of_its_channel),
         cmocka_unit_test(a_message_is_in_the_namespace_of_its_language),
         cmocka_unit_test(a_whole_message_may_be_a_list_of_blocks),
     };

@@ -242,6 +242,10 @@ static void parts_keep_their_namespace(void **state)
     say(&s, "['custom',{'c':1}]");
     expect(&s, "state.values custom", "ns data",
            "state.values sub:1|deep:2 {'v':1}\ncustom - {'c':1}\n");
+    say(&s, "[['sub:1'],'custom:seen',{}]");
+    say(&s, "{'namespace':[],'mode':'custom:a:b','payload':{'__interrupt__':1}}");
+    expect(&s, "custom", "id ns data",
+           "custom - - {'c':1}\ncustom seen sub:1 {}\ncustom a:b  {'__interrupt__':1}\n");
     done(&s);
 }
 

@@ -13,6 +13,7 @@ from . import snapshot
 from .errors import Interrupted
 from .job import Job, Assignment
 from .outcomes import Outcomes
+from .transformers import Transformers
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -127,17 +128,22 @@ class Run:
         self._outcomes = Outcomes(graph)
         if self._projects:
             saver.on_writes = self._outcomes.wrote
+        self._transformers = Transformers.of(graph)
 
     async def run(self) -> Any:
         """The graph's output; raises Interrupted when it waits for an answer, or was paused."""
         projecting = asyncio.ensure_future(self._project())
         try:
             await self._stream(await self._input())
+            if self._transformers:
+                await self._emit_sent(await self._transformers.close())
             self._projections.put_nowait(None)
             await projecting
             if not self._at_end:
                 await self._last_look()
-        except BaseException:
+        except BaseException as e:
+            if self._transformers:
+                await self._transformers.fail(e)
             projecting.cancel()
             await self._try_last_look()
             raise
@@ -208,6 +214,7 @@ class Run:
     async def _parts(self, given: Any, options: dict[str, Any]) -> Parts:
         async with aclosing(self._graph.astream(given, **options)) as stream:
             async for namespace, mode, payload in stream:
+                await self._transform(namespace, mode, payload)
                 await self._job.emit(part(namespace, mode, snapshot.shown(mode, payload)))
                 yield namespace, mode, payload
 
@@ -223,6 +230,8 @@ class Run:
                     self._output = event["data"].get("output")
                     if self._asked:  # clients of LangGraph's API look for the state
                         await self._job.emit(part([], "values", self._output))
+                if is_part:
+                    await self._transform(*chunk)
                 # Tokens were already sent as events of their models.
                 if is_part:
                     event["data"] = {**event["data"],
@@ -231,6 +240,15 @@ class Run:
                     await self._job.emit(event)
                 if is_part:
                     yield chunk
+
+    async def _transform(self, namespace: Sequence[str], mode: str, payload: Any) -> None:
+        """Emits what the graph's transformers send about a part before the part itself, as LangGraph does."""
+        if self._transformers:
+            await self._emit_sent(await self._transformers.take(namespace, mode, payload))
+
+    async def _emit_sent(self, sent: list[tuple[str, Any]]) -> None:
+        for name, item in sent:
+            await self._job.emit(part((), f"custom:{name}", item))
 
     def _take(self, namespace: Sequence[str], mode: str, payload: Any) -> None:
         """Keeps what we need of a part: values, interrupts."""

@@ -4,7 +4,8 @@
  *
  *     assignment ─▶ input or Command ─▶ graph.stream(modes, subgraphs) ─▶ [namespace, mode, payload]
  *                                       │ checkpointer: SpoolwireSaver
- *                                       └─ every checkpoint's state ─▶ putState
+ *                                       ├─ every checkpoint's state ─▶ putState
+ *                                       └─ the graph's own transformers ─▶ [namespace, custom:NAME, item]
  *
  * A run that has begun before, in a worker that was lost, continues from its last checkpoint.
  *
@@ -16,6 +17,7 @@ import { isGraph } from './graph.js';
 import { Outcomes } from './outcomes.js';
 import { encode } from './plain.js';
 import { shown, stateOf, statesOf } from './state.js';
+import { Transformers } from './transformers.js';
 
 const MODES = ['values', 'updates', 'messages', 'custom', 'tasks', 'checkpoints', 'tools'];
 
@@ -152,6 +154,10 @@ export class Run {
         /** @type {any} */
         this.values = undefined;
         this.isInterrupted = false;
+        /** @type {Transformers | undefined} */
+        this.transformers = undefined;
+        /** @type {string[]} what transformers have sent, as JSON, until it is emitted */
+        this.sent = [];
     }
 
     cancel() {
@@ -256,6 +262,23 @@ export class Run {
         if (isBetween && this.#isPausing && !this.config.control) this.#stop.abort();
     }
 
+    /** @param {string[]} namespace @param {string} name @param {unknown} item */
+    #send(namespace, name, item) {
+        this.sent.push(encode([namespace, `custom:${name}`, item]));
+    }
+
+    /** Emits what transformers have sent. */
+    async #flush() {
+        while (this.sent.length > 0) await this.emit(/** @type {string} */ (this.sent.shift()));
+    }
+
+    /** @param {string[]} namespace @param {string} mode @param {any} payload */
+    async #transform(namespace, mode, payload) {
+        if (!this.transformers) return;
+        this.transformers.take(namespace, mode, payload);
+        await this.#flush();
+    }
+
     /** @param {any} compiled @param {any} input @param {string[]} streamMode */
     async #parts(compiled, input, streamMode) {
         const options = { ...this.config, streamMode, subgraphs: true, signal: this.signal };
@@ -263,6 +286,7 @@ export class Run {
         for await (const [namespace, mode, payload] of await compiled.stream(input, options)) {
             if (isSaidAgain(mode, payload)) continue;
             this.#look(namespace, mode, payload);
+            await this.#transform(namespace, mode, payload); // before the event that it is about, as in LangGraph
             await this.emit(encodePart(namespace, mode, payload));
         }
     }
@@ -280,6 +304,7 @@ export class Run {
                 const [namespace, mode, payload] = chunk;
                 if (isSaidAgain(mode, payload)) continue;
                 this.#look(namespace, mode, payload);
+                await this.#transform(namespace, mode, payload);
                 event.data = { chunk: partOf(namespace, mode, payload) };
             }
             await this.emit(encode(event));
@@ -340,7 +365,10 @@ export class Run {
         const modes = asked.includes('debug') ? [...MODES, 'debug'] : MODES;
         const read = asked.includes('events') ? this.#events : this.#parts;
 
+        this.transformers = Transformers.of(this.graph.langgraph, compiled, this.#send.bind(this));
         await read.call(this, compiled, await this.#input(compiled), modes);
+        await this.transformers?.close();
+        await this.#flush();
         await this.#tellLast(compiled);
         if (this.isInterrupted) return { status: 'interrupted' };
         return { status: 'success', output: this.values };
@@ -351,6 +379,7 @@ export class Run {
         try {
             return await this.#result();
         } catch (error) {
+            this.transformers?.fail(error);
             // Wait for checkpoints and states that are being stored, also when the run was stopped.
             this.saver.end();
             await Promise.allSettled([...this.saver.saving.values(), ...this.told]);
