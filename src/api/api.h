@@ -300,7 +300,7 @@ http_handler api_cron_create, api_cron, api_cron_patch, api_cron_delete, api_cro
 /* States of threads */
 http_handler api_thread_state, api_thread_state_at, api_thread_update, api_thread_history;
 http_handler api_mcp, api_a2a_card, api_a2a;
-http_handler api_thread_command, api_thread_events, api_thread_socket;
+http_handler api_thread_command, api_thread_events, api_thread_socket, api_thread_stream;
 /* Items */
 http_handler api_item_put, api_item, api_item_delete, api_items_search, api_namespaces;
 /* Checkpoints */

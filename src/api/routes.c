@@ -96,6 +96,7 @@ const struct http_route api_routes[] = {
     { "POST", "/threads/{thread}/state/checkpoint", api_thread_state_at, 0, 0, ACCESS_READ },
     { "GET", "/threads/{thread}/state/{checkpoint}", api_thread_state, 0, 0, ACCESS_READ },
     { "POST", "/threads/{thread}/commands", api_thread_command, BODY_INPUT, 0, ACCESS_CLIENT },
+    { "GET", "/threads/{thread}/stream", api_thread_stream, 0, HTTP_ROUTE_STREAM, ACCESS_READ },
     { "GET", "/threads/{thread}/stream/events", api_thread_socket, 0, HTTP_ROUTE_STREAM,
       ACCESS_READ },
     { "POST", "/threads/{thread}/stream/events", api_thread_events, 0, HTTP_ROUTE_STREAM,

@@ -81,6 +81,9 @@ static int on_job(void *arg, const struct job_row *row)
     }
     struct thread_run *run = &r->run[r->n++];
     run->number = row->ordinal;
+    run->is_over = row->finished != 0;
+    run->seq = row->seq;
+    run->key = row->key;
     run->is_due = !str_is(row->state, "queued") || row->not_before <= clock_wall_ms();
     run->job_n = row->id.n;
     str_copy(run->job, row->id);
@@ -97,6 +100,21 @@ static void turn_around(struct thread_runs *r)
     }
 }
 
+static int read_modes(struct thread_runs *r, struct store *store)
+{
+    struct run_row row;
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < r->n; i++) {
+        code = store_run_get(store, r->run[i].key, &row, NULL);
+        r->run[i].modes = code == 0 ? (uint32_t)row.modes : 0;
+        r->run[i].subgraphs = code == 0 && row.subgraphs != 0;
+        if (code == ERR_NOT_FOUND)
+            code = 0; /* it was deleted meanwhile */
+    }
+    return code;
+}
+
 static void run_query(struct thread_task *task, struct store *store)
 {
     struct thread_runs *r = container_of(task, struct thread_runs, task);
@@ -111,6 +129,8 @@ static void run_query(struct thread_task *task, struct store *store)
     }
     r->key = row.key;
     code = store_thread_jobs(store, r->key, on_job, r, NULL);
+    if (code == 0 && r->with_modes)
+        code = read_modes(r, store);
     if (code != 0 && r->code == 0)
         r->code = code;
     turn_around(r);

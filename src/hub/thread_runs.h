@@ -10,6 +10,11 @@
 struct thread_run {
     int64_t number; /* in its thread, from 1 */
     bool is_due;    /* it has begun, or may */
+    bool is_over;   /* it has ended */
+    uint64_t seq;   /* of its last record, then */
+    int64_t key;
+    uint32_t modes; /* with_modes: those that it was created with */
+    bool subgraphs; /* likewise */
     char job[80];
     size_t job_n;
 };
@@ -22,6 +27,7 @@ struct thread_runs {
     size_t thread_n;
     struct job_scope scope; /* of the reader */
     int64_t after;          /* the number of the last run that is known */
+    bool with_modes;
 
     /* Out. */
     int code;

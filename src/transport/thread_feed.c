@@ -6,12 +6,30 @@
 
 /* --- the list of runs --------------------------------------------------------------------- */
 
+/* Only what comes from now on: runs that have ended are passed over, and one that is at work is
+ * read from its last record on. */
+static void pass_over(struct thread_feed *f)
+{
+    struct thread_runs *r = f->runs;
+
+    for (; f->at < r->n && r->run[f->at].is_over; f->at++)
+        f->run = r->run[f->at].number;
+    f->from_now = r->code != 0;
+    if (f->at == r->n)
+        return;
+    f->resumes = true;
+    f->run = r->run[f->at].number;
+    f->after = (struct cursor){ .seq = r->run[f->at].seq };
+}
+
 static void on_runs(struct loop_call *call)
 {
     struct thread_feed *f = call->owner;
 
     f->fetching = false;
     f->at = 0;
+    if (f->from_now)
+        pass_over(f);
     if (f->runs->key != 0)
         f->wait.key = f->runs->key;
     f->wake(f);
@@ -25,6 +43,7 @@ static int fetch_runs(struct thread_feed *f)
     int err = thread_runs_new(str_make(f->thread, f->thread_n), f->scope, after, &f->runs);
     if (err != 0)
         return err;
+    f->runs->with_modes = f->as_runs;
     f->looks = false;
     f->fetching = true;
     thread_runs_ask(f->runs, f->loop->pool, f->loop->box, f, on_runs);
@@ -50,18 +69,29 @@ static void on_wake(struct reader *r)
         f->wake(f);
 }
 
+static struct stream_format format_of(const struct thread_feed *f, const struct thread_run *run)
+{
+    if (f->as_runs)
+        return (struct stream_format){ .dialect = &dialect_messages,
+                                       .framing = &framing_sse,
+                                       .variant = { .modes = run->modes,
+                                                    .subgraphs = run->subgraphs } };
+    return (struct stream_format){ .dialect = &dialect_thread_events,
+                                   .framing = &framing_ndjson,
+                                   .variant = { .run = (uint64_t)run->number } };
+}
+
 static int open_run(struct thread_feed *f, const struct thread_run *run)
 {
-    struct feed_request what = {
-        .job = str_make(run->job, run->job_n),
-        .job_scope = f->scope,
-        .format = { .dialect = &dialect_thread_events,
-                    .framing = &framing_ndjson,
-                    .variant = { .run = (uint64_t)run->number } },
-        .after = { .seq = f->resumes && run->number == f->run ? f->after : 0 }
-    };
+    struct feed_request what = { .job = str_make(run->job, run->job_n),
+                                 .job_scope = f->scope,
+                                 .format = format_of(f, run) };
 
+    if (f->resumes && run->number == f->run)
+        what.after = f->after;
     f->run = run->number;
+    str_copy(f->job, what.job);
+    f->job_n = run->job_n;
     f->resumes = false;
     int err = feed_open(&f->feed, f->loop, on_wake, &what);
     f->has_feed = err == 0;
@@ -86,6 +116,8 @@ static bool next_of_run(struct thread_feed *f, struct str *ret, enum feed_next *
         case FEED_CAUGHT_UP:
             break;
         case FEED_END:
+            close_run(f);
+            return f->as_runs;
         case FEED_GONE:
             close_run(f);
             return false;
@@ -132,17 +164,25 @@ int thread_feed_open(struct thread_feed *f,
 {
     if (what->thread.n > sizeof(f->thread))
         return ERR_NOT_FOUND;
+    struct run_place place = what->place;
+    if (!what->as_runs) {
+        uint64_t record = thread_seq_record(what->after);
+
+        place.run = (int64_t)thread_seq_run(what->after);
+        /* A place inside of a record: the stream drops what was sent of it. */
+        place.after.seq = record > 0 ? record - 1 : 0;
+    }
     *f = (struct thread_feed){ .loop = l,
                                .scope = what->scope,
                                .thread_n = what->thread.n,
-                               .run = (int64_t)thread_seq_run(what->after),
-                               .after = thread_seq_record(what->after),
-                               .resumes = what->after != 0,
+                               .run = place.run,
+                               .after = place.after,
+                               .resumes = place.run != 0 && !place.is_over,
+                               .as_runs = what->as_runs,
+                               .from_now = what->from_now,
                                .looks = true,
                                .wait = { .wake = on_new_run },
                                .wake = what->wake };
-    if (f->after > 0)
-        f->after--; /* a place inside of a record: the stream drops what was sent of it */
     str_copy(f->thread, what->thread);
     thread_wait_join(l, &f->wait);
     return 0;

@@ -17,6 +17,13 @@
 #include "transport/feed.h"
 #include "transport/thread_wait.h"
 
+/* A place in a thread: after a record of a run, or after the whole run. */
+struct run_place {
+    int64_t run; /* its number; 0: the beginning */
+    struct cursor after;
+    bool is_over;
+};
+
 struct thread_feed {
     struct streams *loop;          /* borrowed */
     const struct job_scope *scope; /* borrowed; NULL: all */
@@ -27,9 +34,13 @@ struct thread_feed {
     struct thread_runs *runs; /* in the pool while `fetching`, else owned; NULL: none */
     size_t at;                /* the next of them */
     int64_t run;              /* the number of the run that is read, or was read last */
-    uint64_t after;           /* of its records, where it resumes */
+    struct cursor after;      /* of its records, where it resumes */
+    char job[80];             /* the id of that run */
+    size_t job_n;
     bool resumes; /* the first run that is read is `run` itself, after that record */
     bool has_feed, fetching;
+    bool as_runs;     /* the frames of runs, see below */
+    bool from_now;    /* until the first list: runs before are left out */
     bool is_followed; /* when the run was opened, a newer one was there */
     bool looks;       /* there may be runs that are not in the list */
     /* There may be more.  May close it. */
@@ -40,6 +51,11 @@ struct thread_feed_request {
     struct str thread;
     const struct job_scope *scope; /* borrowed */
     uint64_t after;                /* thread_seq() of the last event that the reader has; 0 */
+    /* Instead of the thread's events, those that clients of each run get, in its own modes,
+     * framed as server-sent events. */
+    bool as_runs;
+    struct run_place place; /* as_runs: where the reader is */
+    bool from_now;          /* as_runs: only what comes from now on */
     void (*wake)(struct thread_feed *f);
 };
 
@@ -50,7 +66,7 @@ MUST_CHECK int thread_feed_open(struct thread_feed *f,
 void thread_feed_close(struct thread_feed *f);
 
 /* FEED_BYTES: lines, each one event, valid until the next call.  FEED_WAIT: `wake` follows.
- * FEED_FAILED.  No others. */
+ * FEED_END, as_runs: the run has ended.  FEED_FAILED.  No others. */
 enum feed_next thread_feed_next(struct thread_feed *f, struct str *ret);
 
 /* Everything that was there has been returned, up to the end of the last run. */

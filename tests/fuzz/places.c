@@ -10,6 +10,7 @@
 #include "jobs/job.h"
 #include "transport/mux_command.h"
 #include "transport/places.h"
+#include "transport/thread_join.h"
 
 #include <stdlib.h>
 
@@ -84,6 +85,15 @@ static void try_order(struct str text)
     json_reader_done(&reader);
 }
 
+/* A place in a thread's runs: what is not one is the beginning. */
+static void try_run_place(struct str text)
+{
+    struct run_place place = thread_join_place(text);
+
+    check(place.run >= 0);
+    check(place.run != 0 || (place.after.seq == 0 && !place.is_over));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1 || size > 4096)
@@ -92,5 +102,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_list(text);
     try_id(text, 1 + data[0] % MAX_PLACES);
     try_order(text);
+    try_run_place(text);
     return 0;
 }

@@ -70,11 +70,10 @@ struct selection langgraph_select(const char *const *members, const yyjson_val *
     return s;
 }
 
-/* Calls back for each value of a repeated query parameter, or each element of a JSON list. */
-static void each_value(struct http_request *req,
-                       const char *name,
-                       void (*take)(void *arg, struct str value),
-                       void *arg)
+void langgraph_each_query(struct http_request *req,
+                          const char *name,
+                          void (*take)(void *arg, struct str value),
+                          void *arg)
 {
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, 8);
     struct str value;
@@ -108,7 +107,7 @@ struct selection langgraph_select_query(const char *const *members, struct http_
 {
     struct selecting s = { .members = members };
 
-    each_value(req, "select", select_name, &s);
+    langgraph_each_query(req, "select", select_name, &s);
     return s.selection;
 }
 
@@ -250,7 +249,7 @@ bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret)
 {
     struct modes m = { 0 };
 
-    each_value(req, "stream_mode", add_mode, &m);
+    langgraph_each_query(req, "stream_mode", add_mode, &m);
     *ret = m.all;
     return are_good(req, &m);
 }

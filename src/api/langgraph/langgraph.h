@@ -60,6 +60,11 @@ void langgraph_with_assistant(struct http_request *req,
 /* Reads stream modes from a body or the query (0 when there are none).  False: answered,
  * 422. */
 bool langgraph_read_modes(struct http_request *req, const yyjson_val *value, uint32_t *ret);
+/* Calls back for each value of a repeated query parameter, or each element of a JSON list. */
+void langgraph_each_query(struct http_request *req,
+                          const char *name,
+                          void (*take)(void *arg, struct str value),
+                          void *arg);
 bool langgraph_read_query_modes(struct http_request *req, uint32_t *ret);
 /* True for "1" and "true". */
 bool langgraph_flag(struct http_request *req, const char *name);

@@ -376,3 +376,68 @@ test('who opens a thread after a new run has begun does not see older runs end',
     first.stop();
     late.stop();
 });
+
+// The stream of a thread's runs, read in the background.
+async function join(thread, place, query = '') {
+    const stop = new AbortController();
+    const headers = place === undefined ? {} : { 'Last-Event-ID': place };
+    const response = await fetch(`${server.url}/threads/${thread}/stream${query}`, { headers, signal: stop.signal });
+    const reader = { status: response.status, list: [], stop: () => stop.abort() };
+    const isDone = ({ data }) => data.status === 'run_done';
+    const field = (frame, name) => new RegExp(`^${name}: (.*)$`, 'm').exec(frame)[1];
+
+    (async () => {
+        let text = '';
+        try {
+            for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+                text += piece;
+                const frames = text.split('\n\n');
+                text = frames.pop();
+                for (const frame of frames)
+                    reader.list.push({ id: field(frame, 'id'), event: field(frame, 'event'), data: JSON.parse(field(frame, 'data')) });
+            }
+        } catch {
+            // it was stopped
+        }
+    })();
+    reader.ends = () => reader.list.filter(isDone);
+    reader.runs = async (n) => {
+        await until(`${n} ends of runs`, () => reader.ends().length >= n);
+        reader.stop();
+        return reader.list;
+    };
+    return reader;
+}
+
+test('a thread is joined: from now on, from its beginning, and behind an event, also after a restart', async () => {
+    const client = await clientOf(VERSION, server);
+    const { thread_id: thread } = await client.threads.create();
+    const live = await join(thread);
+
+    await client.runs.wait(thread, 'talks', { input: INPUT });
+    await client.runs.wait(thread, 'agent', { input: INPUT, streamMode: ['values', 'messages-tuple'] });
+    const all = await live.runs(2);
+    const runs = (await client.runs.list(thread)).map((r) => r.run_id).reverse();
+    assert.deepEqual(live.ends().map(({ data }) => data.run_id), runs);
+    assert.deepEqual(all.filter(({ data }) => data.attempt).map(({ data }) => data.run_id), runs);
+    assert.equal(new Set(all.map((p) => p.id)).size, all.length);
+    const own = [];
+    for await (const part of client.runs.joinStream(thread, runs[1], { lastEventId: '-1' })) own.push([part.event, part.data]);
+    const first = all.indexOf(live.ends()[0]);
+    assert.deepEqual(all.slice(first + 1, -1).map((p) => [p.event, p.data]), own); // as its own stream
+    await server.restart();
+    for (const at of [0, 2, first - 1, first, all.length - 3])
+        assert.deepEqual(await (await join(thread, all[at].id)).runs(at < first ? 2 : 1), all.slice(at + 1));
+    assert.deepEqual(await (await join(thread, '-', '?stream_mode=lifecycle')).runs(2), all.filter((p) => p.event === 'metadata'));
+    const parts = [];
+    for await (const { id, event, data } of client.threads.joinStream(thread, { lastEventId: '-' })) {
+        parts.push({ id, event, data });
+        if (parts.length === all.length) break;
+    }
+    assert.deepEqual(parts, all);
+    const later = await join(thread);
+    await client.runs.wait(thread, 'talks', { input: INPUT });
+    assert.deepEqual([(await later.runs(1))[0].event, later.list[0].data.attempt], ['metadata', 1]);
+    assert.equal((await join('00000000-0000-4000-8000-000000000000')).status, 404);
+    assert.equal((await join(thread, '-', '?stream_modes=run_modes,lifecycles')).status, 422);
+});
