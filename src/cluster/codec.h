@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "journal/request.h"
 
-#define CODEC_VERSION "8"
+#define CODEC_VERSION "9"
 
 void codec_put_request(struct buf *b, const struct journal_request *req);
 /* Into @ret, which is made; further jobs are in its `mem`.  The bytes are

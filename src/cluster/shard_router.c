@@ -102,6 +102,7 @@ static const enum route routes[JOURNAL_OP_MAX] = {
     [JOURNAL_PAUSE] = ROUTE_JOB,
     [JOURNAL_RESUME] = ROUTE_JOB,
     [JOURNAL_EXPIRE] = ROUTE_JOB,
+    [JOURNAL_RUN_READ] = ROUTE_JOB,
     [JOURNAL_FEED] = ROUTE_JOB, /* it is pinned: redis/subscriber.c */
 
     [JOURNAL_LEASE] = ROUTE_LEASE,

@@ -44,6 +44,7 @@ static bool happens_once(const struct journal_request *req)
         return true;
     case JOURNAL_WEBHOOK:
         return req->webhook.change == WEBHOOK_RESEND;
+    case JOURNAL_RUN_READ:
     case JOURNAL_LEASE:
     case JOURNAL_HEARTBEAT:
     case JOURNAL_COUNT:

@@ -240,6 +240,17 @@ static void mark_published(struct journal *j, struct journal_request *req)
     journal_wrote(j, req, err);
 }
 
+/* Also of a run that has ended. */
+static void mark_read(struct journal *j, struct journal_request *req)
+{
+    const struct active_job *job = journal_find_job(j, req);
+
+    if (job == NULL && req->code != ERR_CLOSED)
+        return;
+    const struct job_row *row = job != NULL ? &job->row : req->row;
+    journal_wrote(j, req, row->thread != 0 ? store_batch_run_read(&j->batch, row->key) : 0);
+}
+
 /* --- the table --------------------------------------------------------------- */
 
 struct op {
@@ -264,6 +275,7 @@ static const struct op ops[JOURNAL_OP_MAX] = {
     [JOURNAL_PAUSE] = { .run_on = journal_pause },
     [JOURNAL_RESUME] = { .run_on = journal_resume },
     [JOURNAL_EXPIRE] = { .run_on = journal_expire_questions },
+    [JOURNAL_RUN_READ] = { .run = mark_read },
     [JOURNAL_FEED] = { .run = journal_feed },
 
     [JOURNAL_LEASE] = { .wait = journal_lease, .is_workers = true },

@@ -38,6 +38,7 @@ enum journal_op {
     JOURNAL_PAUSE,           /* job: asks its worker to stop at the next step → row */
     JOURNAL_RESUME,          /* job → row */
     JOURNAL_EXPIRE,          /* job: expires its open questions → row */
+    JOURNAL_RUN_READ,        /* job: somebody reads the stream of this run */
     JOURNAL_FEED, /* job, feed: lines from its channel.  Without a job: the channel is alive:
                      renews the leases of all its running jobs */
 

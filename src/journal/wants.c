@@ -287,6 +287,11 @@ static void of_pause(struct journal *j, const struct journal_request *req)
         want_fold_unless_aside(job);
 }
 
+static void of_named_job(struct journal *j, const struct journal_request *req)
+{
+    (void)named_job(j, req); /* it is read, if it is not in memory */
+}
+
 /* For a job that has ended, the answer is looked up. */
 static void of_answer(struct journal *j, const struct journal_request *req)
 {
@@ -480,6 +485,7 @@ static const wants_fn of[JOURNAL_OP_MAX] = {
     [JOURNAL_EXPIRE] = of_answer,
     [JOURNAL_RESUME] = of_answer,
     [JOURNAL_PAUSE] = of_pause,
+    [JOURNAL_RUN_READ] = of_named_job,
     [JOURNAL_CALL] = of_call,
     [JOURNAL_FEED] = of_feed,
     [JOURNAL_THREAD_CREATE] = of_new_thread,

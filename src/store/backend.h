@@ -33,7 +33,7 @@
 #define STORE_THREAD_OPS(OP)                                                           \
     OP(thread_insert) OP(thread_update) OP(thread_values) OP(thread_delete)            \
     OP(thread_get) OP(thread_by_key) OP(threads) OP(threads_expired) OP(thread_jobs)   \
-    OP(run_insert) OP(run_get)
+    OP(run_insert) OP(run_read) OP(run_get)
 #define STORE_CHECKPOINT_OPS(OP)                                                       \
     OP(checkpoint_put) OP(channel_put) OP(write_put) OP(state_put)                     \
     OP(thread_forget) OP(run_forget) OP(thread_thin) OP(thread_copy)                   \

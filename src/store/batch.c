@@ -33,6 +33,7 @@ enum store_write_kind {
     WRITE_THREAD_FORGET,
     WRITE_THREAD_COPY,
     WRITE_RUN_INSERT,
+    WRITE_RUN_READ,
     WRITE_RUN_FORGET,
     WRITE_THREAD_THIN,
     WRITE_CHECKPOINT_PUT,
@@ -282,6 +283,11 @@ int store_batch_run_insert(struct store_batch *b, const struct run_row *row)
     return put_row(b, WRITE_RUN_INSERT, row, sizeof(*row));
 }
 
+int store_batch_run_read(struct store_batch *b, int64_t job)
+{
+    return put(b, &(struct store_write){ .kind = WRITE_RUN_READ, .key = job });
+}
+
 int store_batch_run_forget(struct store_batch *b, struct str thread, struct str run)
 {
     return put_texts(b, &(struct store_write){ .kind = WRITE_RUN_FORGET }, thread, run);
@@ -472,6 +478,8 @@ static int write_one(struct store *s,
         return store_thread_copy(s, w->text[0], w->text[1], err);
     case WRITE_RUN_INSERT:
         return store_run_insert(s, w->row, err);
+    case WRITE_RUN_READ:
+        return unless_gone(store_run_read(s, w->key, err));
     case WRITE_RUN_FORGET:
         return store_run_forget(s, w->text[0], w->text[1], err);
     case WRITE_THREAD_THIN:

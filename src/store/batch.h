@@ -50,6 +50,8 @@ MUST_CHECK int store_flush_each(struct store *s, struct store_batch *b, struct e
 /* Texts are borrowed until the flush.  The row must have its key. */
 MUST_CHECK int store_batch_job_insert(struct store_batch *b, const struct job_row *row);
 MUST_CHECK int store_batch_run_insert(struct store_batch *b, const struct run_row *row);
+/* Nothing, if it is gone. */
+MUST_CHECK int store_batch_run_read(struct store_batch *b, int64_t job);
 /* The row itself is borrowed until the flush. */
 MUST_CHECK int store_batch_job_update(struct store_batch *b, const struct job_row *row);
 MUST_CHECK int store_batch_job_delete(struct store_batch *b, int64_t key);

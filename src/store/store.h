@@ -329,13 +329,16 @@ struct thread_row {
 };
 
 /* The additional columns of a job that is a run of a thread. */
+/* In run_row.modes, above those of MODE_…: somebody has read the run's stream. */
+#define RUN_IS_READ (INT64_C(1) << 40)
+
 struct run_row {
     int64_t job; /* its key */
     struct str assistant;
     struct str metadata; /* JSON */
     struct str kwargs;   /* JSON: its arguments, without its input */
     struct str strategy; /* its multitask strategy: what happened to running ones */
-    int64_t modes;       /* MODE_…: the default modes of its stream */
+    int64_t modes;       /* MODE_…: the default modes of its stream; RUN_IS_READ */
     int64_t subgraphs;   /* the default of its stream: 0 or 1 */
     struct str thread;   /* out: the id */
 };
@@ -355,6 +358,8 @@ MUST_CHECK int store_thread_values(struct store *s,
 /* The caller deletes its jobs. */
 MUST_CHECK int store_thread_delete(struct store *s, int64_t key, struct error *err);
 MUST_CHECK int store_run_insert(struct store *s, const struct run_row *row, struct error *err);
+/* Adds RUN_IS_READ.  ERR_NOT_FOUND. */
+MUST_CHECK int store_run_read(struct store *s, int64_t job, struct error *err);
 
 /* ERR_NOT_FOUND when there is none. */
 MUST_CHECK int store_thread_get(struct store *s,

@@ -225,6 +225,20 @@ int memory_run_insert(struct store *s, const struct run_row *row, struct error *
     return code;
 }
 
+int memory_run_read(struct store *s, int64_t job, struct error *err)
+{
+    struct disk_runs *r = &disk_of(s)->runs;
+    int code = memory_begin_write(s, DISK_THREAD, err);
+
+    for (size_t i = 0; code == 0 && i < r->n; i++) {
+        if (r->rows[i].job == job) {
+            r->rows[i].modes |= RUN_IS_READ;
+            return 0;
+        }
+    }
+    return code != 0 ? code : error_set(err, ERR_NOT_FOUND, "there is no such run");
+}
+
 /* What is handed out is the disk's own: good until the transaction ends. */
 static int get_thread(struct store *s,
                       const struct thread_row *row,

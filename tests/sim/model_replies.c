@@ -300,6 +300,7 @@ static void check_granted(struct call *c)
         check_moved_on(c);
         return;
     case JOURNAL_RELEASE:
+    case JOURNAL_RUN_READ:
     case JOURNAL_COUNT:
     case JOURNAL_WORKERS:
     case JOURNAL_AGENTS:

@@ -154,6 +154,12 @@ static void runs_of_a_thread_come_newest_first(void **state)
     expect_text(run.kwargs, STR("{\"k\":1}"));
     assert_true(run.modes == 5 && run.subgraphs == 1);
     refused(store_run_get(s, 1234, &run, err), ERR_NOT_FOUND);
+    for (int i = 0; i < 2; i++) {
+        ok(store_run_read(s, key, err));
+        ok(store_run_get(s, key, &run, err));
+        assert_true(run.modes == (5 | RUN_IS_READ) && run.subgraphs == 1);
+    }
+    refused(store_run_read(s, 1234, err), ERR_NOT_FOUND);
 }
 
 static void what_a_run_was_made_with_goes_with_its_input(void **state)

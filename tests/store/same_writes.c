@@ -84,6 +84,8 @@ static void insert_run(struct player *p, int64_t key, struct same_thread *thread
     thread->n_runs++;
     say(p, "run insert");
     say_answer(p, WRITE(p, run_insert, &run));
+    if (one_in(p, 4))
+        say_answer(p, WRITE(p, run_read, key));
 }
 
 /* In a thread that is not temporary, or is and has no run yet. */

@@ -235,7 +235,7 @@ static void answer_stream(struct journal_call *call)
         return;
     langgraph_set_location(call->req, thread_of(call), j->row->id, "stream");
     langgraph_stream(call->req, permit_of(call), j->row->id, (uint32_t)j->submit.run.modes,
-                     j->submit.run.subgraphs != 0, call->cancels);
+                     j->submit.run.subgraphs != 0, call->cancels, 0);
 }
 
 static void answer_wait(struct journal_call *call)
@@ -247,13 +247,22 @@ static void answer_wait(struct journal_call *call)
     langgraph_wait(call->req, permit_of(call), call->journal.row->id, call->cancels);
 }
 
+/* It has a reader from its beginning. */
+static bool read_streamed(struct journal_call *call, struct json_reader *reader)
+{
+    bool is_good = read_run(call, reader);
+
+    call->journal.submit.run.modes |= RUN_IS_READ;
+    return is_good;
+}
+
 static void submit(struct http_request *req,
                    const struct assistant_row *assistant,
                    void (*answer)(struct journal_call *),
-                   bool reads)
+                   bool (*read)(struct journal_call *call, struct json_reader *reader))
 {
     struct permit *permit = NULL;
-    bool may = !reads || api_take_permit(req, &permit);
+    bool may = read == read_queued || api_take_permit(req, &permit);
     struct journal_call *call = may ? journal_call_new(req, JOURNAL_SUBMIT, answer) : NULL;
 
     if (call == NULL) {
@@ -262,7 +271,7 @@ static void submit(struct http_request *req,
     }
     call->permit = permit;
     call->assistant = assistant;
-    journal_call_read(call, LANGGRAPH_MAX_DEPTH, reads ? read_run : read_queued);
+    journal_call_read(call, LANGGRAPH_MAX_DEPTH, read);
 }
 
 void langgraph_with_assistant_of_body(struct http_request *req,
@@ -286,7 +295,7 @@ void langgraph_with_assistant_of_body(struct http_request *req,
 
 static void create(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, answer_create, false);
+    submit(req, assistant, answer_create, read_queued);
 }
 
 void api_run_create(struct http_request *req)
@@ -296,7 +305,7 @@ void api_run_create(struct http_request *req)
 
 static void stream(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, answer_stream, true);
+    submit(req, assistant, answer_stream, read_streamed);
 }
 
 void api_run_stream(struct http_request *req)
@@ -306,7 +315,7 @@ void api_run_stream(struct http_request *req)
 
 static void wait_for(struct http_request *req, const struct assistant_row *assistant)
 {
-    submit(req, assistant, answer_wait, true);
+    submit(req, assistant, answer_wait, read_run);
 }
 
 void api_run_wait(struct http_request *req)

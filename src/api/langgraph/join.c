@@ -9,7 +9,21 @@ struct joining {
     struct run_query what; /* first: the query's data */
     uint32_t modes;        /* requested; 0: those of the run */
     bool cancels, subgraphs, streams;
+    bool is_new;  /* nobody has read its stream yet */
+    uint64_t end; /* the last record before its end; 0: it is read from its beginning */
 };
+
+/* A reader without a place joins a run that has ended, and that was read before: LangGraph's
+ * own clients have its state by then, and would take an older one for newer.  Of a failed run
+ * the error is the end. */
+static uint64_t end_of(const struct job_row *row)
+{
+    enum job_state state = JOB_QUEUED;
+    uint64_t n = str_is(row->state, "failed") ? 2 : 1;
+
+    (void)job_state_find(row->state, &state); /* written by us */
+    return job_state_is_final(state) && row->seq > n ? row->seq - n : 0;
+}
 
 static void run_join(struct thread_task *task, struct store *store)
 {
@@ -21,11 +35,15 @@ static void run_join(struct thread_task *task, struct store *store)
 
     if (!langgraph_get_run(query, store, &row))
         return;
-    if (row.thread != 0 && store_run_get(store, row.key, &run, &err) != 0) {
+    bool is_run = row.thread != 0;
+    uint64_t end = end_of(&row);
+    if (is_run && store_run_get(store, row.key, &run, &err) != 0) {
         store_query_broke(query, &err);
         return;
     }
     j->subgraphs = run.subgraphs != 0;
+    j->is_new = is_run && (run.modes & RUN_IS_READ) == 0;
+    j->end = is_run && !j->is_new ? end : 0;
     if (j->modes == 0)
         j->modes = (uint32_t)run.modes;
 }
@@ -41,7 +59,9 @@ static bool answer_join(struct store_query *query)
         return false;
     if (j->streams) {
         langgraph_set_location(req, j->what.thread, run, "stream");
-        langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels);
+        if (j->is_new)
+            langgraph_mark_read(app_loop_of(req)->app, run);
+        langgraph_stream(req, permit, run, j->modes, j->subgraphs, j->cancels, j->end);
     } else {
         langgraph_wait(req, permit, run, j->cancels);
     }

@@ -357,7 +357,8 @@ void langgraph_stream(struct http_request *req,
                       struct str run,
                       uint32_t modes,
                       bool subgraphs,
-                      bool cancels)
+                      bool cancels,
+                      uint64_t end)
 {
     struct job_request what = { .job = run,
                                 .transport = &transport_langgraph,
@@ -370,35 +371,49 @@ void langgraph_stream(struct http_request *req,
 
     (void)jobs_read_place(req, STR_NONE, &what); /* an id of another server starts at the
                                                     beginning */
+    if (str_empty(http_header(req, "Last-Event-ID")) && what.after.seq < end)
+        what.after = (struct cursor){ .seq = end };
     job_stream_open(app_loop_of(req)->streams, req, &what);
 }
 
-struct abandoned {
+/* Something about a run for the journal, whose answer nobody waits for. */
+struct remark {
     struct journal_request request;
     char run[80];
 };
 
 /* On the journal's thread: frees the request. */
-static void on_abandoned(struct loop_call *call)
+static void on_remarked(struct loop_call *call)
 {
-    struct abandoned *a = call->owner;
+    struct remark *r = call->owner;
 
-    journal_request_done(&a->request);
-    free(a);
+    journal_request_done(&r->request);
+    free(r);
+}
+
+static void remark(struct app *app, enum journal_op op, struct str run)
+{
+    struct remark *r = atomic_load(&app->draining) ? NULL : calloc(1, sizeof(*r));
+
+    if (r == NULL || run.n > sizeof(r->run)) {
+        free(r); /* it goes on as if nothing had happened */
+        return;
+    }
+    str_copy(r->run, run);
+    journal_request_init(&r->request, NULL, r, on_remarked);
+    (void)journal_request_begin(&r->request, op);
+    r->request.job = str_make(r->run, run.n);
+    if (op == JOURNAL_CANCEL)
+        r->request.stop.reason = STR("its client has left");
+    journal_post(app->journal, &r->request);
 }
 
 void langgraph_abandon(struct app *app, struct str run)
 {
-    struct abandoned *a = atomic_load(&app->draining) ? NULL : calloc(1, sizeof(*a));
+    remark(app, JOURNAL_CANCEL, run);
+}
 
-    if (a == NULL || run.n > sizeof(a->run)) {
-        free(a); /* the run continues */
-        return;
-    }
-    str_copy(a->run, run);
-    journal_request_init(&a->request, NULL, a, on_abandoned);
-    (void)journal_request_begin(&a->request, JOURNAL_CANCEL);
-    a->request.job = str_make(a->run, run.n);
-    a->request.stop.reason = STR("its client has left");
-    journal_post(app->journal, &a->request);
+void langgraph_mark_read(struct app *app, struct str run)
+{
+    remark(app, JOURNAL_RUN_READ, run);
 }

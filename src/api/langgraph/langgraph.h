@@ -125,13 +125,15 @@ void langgraph_set_location(struct http_request *req,
                             const char *tail);
 /* Answers with the thread's current row. */
 void langgraph_answer_thread(struct http_request *req, struct str id);
-/* Answers with a stream of the run.  This function and the next take over the permit. */
+/* Answers with a stream of the run; @end: the record behind which it begins when the client
+ * names no place.  This function and the next take over the permit. */
 void langgraph_stream(struct http_request *req,
                       struct permit *permit,
                       struct str run,
                       uint32_t modes,
                       bool subgraphs,
-                      bool cancels);
+                      bool cancels,
+                      uint64_t end);
 /* Answers with the run's result when it has ended, and sends newlines until then. */
 void langgraph_wait(struct http_request *req,
                     struct permit *permit,
@@ -151,5 +153,7 @@ void langgraph_wait_as(struct http_request *req,
 /* The run's only reader has disconnected: cancels the run, unless the server is shutting
  * down. */
 void langgraph_abandon(struct app *app, struct str run);
+/* Somebody reads the run's stream, as the first one. */
+void langgraph_mark_read(struct app *app, struct str run);
 
 #endif

@@ -397,6 +397,7 @@
     X(THREAD_VALUES, "UPDATE threads SET state = ?2, state_updated = ?3, updated = ?3 " \
       "WHERE key = ?1")                                                                \
     X(THREAD_DELETE, "DELETE FROM threads WHERE key = ?")                              \
+    X(RUN_READ, "UPDATE runs SET modes = modes | ? WHERE job = ?")                     \
     X(RUN_INSERT, "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, modes, subgraphs) " \
       "VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")                            \
     X(TIME_NOTE, "INSERT INTO clock VALUES(?2, ?1) ON CONFLICT (id) DO UPDATE SET at = excluded.at") \

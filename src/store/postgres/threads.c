@@ -109,6 +109,16 @@ int postgres_run_insert(struct store *s, const struct run_row *row, struct error
                : code;
 }
 
+int postgres_run_read(struct store *s, int64_t job, struct error *err)
+{
+    struct postgres_params p;
+
+    params_init(&p, s, SQL_RUN_READ);
+    params_int(&p, RUN_IS_READ);
+    params_int(&p, job);
+    return write_thread(&p, err);
+}
+
 /* --- reading --------------------------------------------------------------------- */
 
 /* In the order of SQL_THREAD_COLUMNS. */

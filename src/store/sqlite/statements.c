@@ -364,6 +364,7 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_THREAD_DELETE] = "DELETE FROM threads WHERE key = ?",
     [STATEMENT_THREAD_OF_RUN_DELETE] = "DELETE FROM threads WHERE is_temporary = 1 AND key = "
                                        "(SELECT thread FROM jobs WHERE key = ?)",
+    [STATEMENT_RUN_READ] = "UPDATE runs SET modes = modes | ? WHERE job = ?",
     [STATEMENT_RUN_INSERT] = "INSERT INTO runs(job, assistant, metadata, kwargs, strategy, "
                              "modes, subgraphs) VALUES(?, ?, ?, ?, ?, ?, ?)",
     [STATEMENT_RUN_FORGET] = "UPDATE runs SET kwargs = '{}' WHERE job = ?",

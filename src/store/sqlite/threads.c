@@ -156,6 +156,18 @@ int sqlite_run_insert(struct store *s, const struct run_row *row, struct error *
     return write_run(s, &b, NULL, err);
 }
 
+int sqlite_run_read(struct store *s, int64_t job, struct error *err)
+{
+    int code = write_ready(s, err);
+
+    if (code != 0)
+        return code;
+    struct binder b = statement_bind(s, STATEMENT_RUN_READ);
+    bind_int(&b, RUN_IS_READ);
+    bind_int(&b, job);
+    return write_one(s, &b, err);
+}
+
 /* --- reading --------------------------------------------------------------------- */
 
 /* One row, or ERR_NOT_FOUND. */

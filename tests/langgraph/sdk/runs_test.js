@@ -171,3 +171,42 @@ test('a run goes on over a restart of the server, and its stream is joined', asy
     const all = await collect(client.runs.joinStream(thread, run.run_id, { lastEventId: '-1', streamMode: ['custom'] }));
     assert.deepEqual(all.slice(0, before.length), before);
 });
+
+test('who joins a run that has ended gets all of it once, then its end, and with a place what follows', async () => {
+    const client = await clientOf('1.12.0', server);
+    const names = async (thread, run, options) => (await collect(client.runs.joinStream(thread, run, options))).map((p) => p.event);
+    const { thread_id: thread } = await client.threads.create();
+    const { run_id: created } = await client.runs.create(thread, 'talks', { input: INPUT, streamMode: ['values'] });
+
+    await client.runs.join(thread, created);
+    const all = await names(thread, created, {});
+    assert.deepEqual([all[0], all.at(-1)], ['metadata', 'values']);
+    await until('that somebody has read it is stored', async () => (await names(thread, created, {})).length === 0);
+    await server.restart();
+    assert.deepEqual(await names(thread, created, {}), []);
+    assert.deepEqual(await names(thread, created, { lastEventId: '-1' }), all);
+    const parts = await collect(client.runs.joinStream(thread, created, { lastEventId: '-1' }));
+    assert.deepEqual(await names(thread, created, { lastEventId: parts[0].id }), all.slice(1));
+    // One that was streamed has been read.
+    let streamed;
+    for await (const { event, data } of client.runs.stream(thread, 'talks', { input: INPUT })) if (event === 'metadata') streamed = data.run_id;
+    assert.deepEqual(await names(thread, streamed, {}), []);
+    assert.deepEqual((await names(thread, streamed, { lastEventId: '-1' }))[0], 'metadata');
+    // The end of one that has failed is its error.
+    const { run_id: failed } = await client.runs.create(thread, 'failing', { input: INPUT });
+    await client.runs.join(thread, failed);
+    assert.deepEqual((await names(thread, failed, {})).at(-1), 'error');
+    await until('only the error', async () => String(await names(thread, failed, {})) === 'error');
+});
+
+test('a run with subgraphs is joined with the namespaces in the names of its events', async () => {
+    const client = await clientOf('1.12.0', server);
+    const { thread_id: thread } = await client.threads.create();
+    const options = { input: INPUT, streamMode: ['values', 'messages-tuple', 'custom'], streamSubgraphs: true };
+    const streamed = await collect(client.runs.stream(thread, 'agent', options));
+    const run = streamed[0].data.run_id;
+    const joined = await collect(client.runs.joinStream(thread, run, { lastEventId: '-1' }));
+
+    assert.deepEqual(joined, streamed);
+    assert.ok(joined.some((p) => /^custom\|researcher:/.test(p.event)) && joined.some((p) => /^messages\|/.test(p.event)));
+});

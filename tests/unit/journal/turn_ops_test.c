@@ -216,7 +216,7 @@ static void make_delivery(enum journal_op op, size_t i)
 static void make_props(enum journal_op op, size_t i)
 {
     if (op == JOURNAL_LEASE || op == JOURNAL_CANCEL || op == JOURNAL_RELEASE ||
-        op == JOURNAL_PAUSE || op == JOURNAL_RESUME)
+        op == JOURNAL_PAUSE || op == JOURNAL_RESUME || op == JOURNAL_RUN_READ)
         make_queued_as(op, i);
     if (op == JOURNAL_RESUME)
         pause_it(op, i);
