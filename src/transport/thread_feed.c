@@ -129,6 +129,14 @@ static bool next_of_run(struct thread_feed *f, struct str *ret, enum feed_next *
     }
 }
 
+/* Is a newer run than the one at hand at work, or about to be? */
+static bool has_newer(const struct thread_feed *f)
+{
+    const struct thread_runs *r = f->runs;
+
+    return f->at < r->n && r->run[f->at].is_due && !r->run[r->n - 1].is_over;
+}
+
 enum feed_next thread_feed_next(struct thread_feed *f, struct str *ret)
 {
     enum feed_next next;
@@ -143,7 +151,7 @@ enum feed_next thread_feed_next(struct thread_feed *f, struct str *ret)
         if (f->runs != NULL && f->at < f->runs->n) {
             if (open_run(f, &f->runs->run[f->at++]) != 0)
                 return FEED_FAILED;
-            f->is_followed = f->at < f->runs->n && f->runs->run[f->at].is_due;
+            f->is_followed = has_newer(f);
         } else if (!f->looks) {
             return FEED_WAIT;
         } else if (fetch_runs(f) != 0) {

@@ -41,7 +41,7 @@ struct thread_feed {
     bool has_feed, fetching;
     bool as_runs;     /* the frames of runs, see below */
     bool from_now;    /* until the first list: runs before are left out */
-    bool is_followed; /* when the run was opened, a newer one was there */
+    bool is_followed; /* when the run was opened, a newer one had not ended yet */
     bool looks;       /* there may be runs that are not in the list */
     /* There may be more.  May close it. */
     void (*wake)(struct thread_feed *f);

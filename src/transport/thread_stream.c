@@ -146,8 +146,8 @@ static bool is_wanted(const struct thread_stream *ts, const struct thread_line *
 
 /* LangGraph's SDKs end a client's loops over values and messages when a run's end comes,
  * whichever run's it is: who starts a run on an older thread and then opens its stream would
- * see the older runs and nothing of the new one.  So the end of a run is left out when a newer
- * run was there already; the end of that one is the thread's. */
+ * see the older runs and nothing of the new one.  So the end of a run is left out while a
+ * newer one has not ended; the end of that one is the thread's. */
 static bool is_outdated(const struct thread_feed *f, const struct thread_line *line)
 {
     return line->ends_run && f->is_followed;

@@ -362,7 +362,7 @@ test('channels of a graph\'s own transformers are named channels of its thread',
     await reading;
 });
 
-test('who opens a thread after a new run has begun does not see older runs end', async () => {
+test('who opens a thread while a run is at work does not see older runs end', async () => {
     const thread = newThread();
     const first = await events(thread, { channels: ['lifecycle', 'values'] });
     await command(thread, 'run.start', { assistant_id: 'talks', input: INPUT });
