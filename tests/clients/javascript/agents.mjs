@@ -32,6 +32,17 @@ export const agent = createAgent({
     middleware: [counted, humanInTheLoopMiddleware({ interruptOn: { send: true } })],
 });
 
+// Its tool is executed by the page that reads it: a tool without a function asks for its result.
+const locate = tool({ name: 'locate', description: 'Where the user is.', schema: z.object({ exact: z.boolean() }) });
+export const located = createAgent({ model: calls([{ name: 'locate', args: { exact: true }, id: 'c3' }], []), tools: [locate] });
+
+// One that gives work to another, which is a graph below its own and has a tool.
+const worker = createAgent({ model: calls([{ name: 'send', args: { to: 'bob' }, id: 'c5' }], []), tools: [send], name: 'worker' });
+export const leads = createDeepAgent({
+    model: calls([{ name: 'task', args: { description: 'tell bob', subagent_type: 'worker' }, id: 'c4' }], []),
+    subagents: [{ name: 'worker', description: 'Works.', runnable: worker }],
+});
+
 // One that gives work to another, which is a graph below its own.
 const helper = createAgent({ model: calls([]), tools: [], name: 'helper' });
 

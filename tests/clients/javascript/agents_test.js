@@ -11,7 +11,7 @@ import { project, Server, until } from '../../lib/server.js';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const SAYS = { messages: [{ role: 'user', content: 'hello' }] };
 const GRAPHS = {
-    ...Object.fromEntries(['agent', 'deep', 'outer', 'made'].map((name) => [name, `./agents.mjs:${name}`])),
+    ...Object.fromEntries(['agent', 'deep', 'outer', 'made', 'located', 'leads'].map((name) => [name, `./agents.mjs:${name}`])),
     broken: './broken.mjs:graph',
     exits: './exits.mjs:graph',
     snake: './broken.py:graph',
@@ -80,6 +80,62 @@ test('a deep agent runs, and its subagent is a graph below it', async () => {
     assert.equal(state, 'succeeded', error);
     assert.deepEqual(types(last), ['human', 'ai', 'tool', 'ai']);
     assert.ok(frames.some((f) => f.event.startsWith('updates|')), frames.map((f) => f.event).join());
+});
+
+// What the events of a thread say until its run has ended.
+async function eventsOf(thread, channels, end) {
+    const response = await fetch(`${server.url}/threads/${thread}/stream/events`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ channels: [...channels, 'lifecycle'] }),
+    });
+    const events = [];
+    let text = '';
+
+    for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+        text += piece;
+        const frames = text.split('\n\n');
+        text = frames.pop();
+        for (const frame of frames) events.push(JSON.parse(/^data: (.*)$/m.exec(frame)[1]));
+        if (events.some(({ method, params }) => method === 'lifecycle' && params.namespace.length === 0 && params.data.event === end)) break;
+    }
+    return events;
+}
+
+const command = (thread, method, params) => post(`/threads/${thread}/commands`, { id: 1, method, params });
+
+test('the tools of a subagent are told with their arguments and results, inside of it', async () => {
+    const thread = crypto.randomUUID();
+    await command(thread, 'run.start', { assistant_id: 'leads', input: SAYS });
+    const events = await eventsOf(thread, ['tools'], 'completed');
+    const tools = events.filter((e) => e.method === 'tools').map(({ params }) => params);
+    const of = (call, event) => tools.find(({ data }) => data.tool_call_id === call && data.event === event);
+    const argsOf = ({ data: { input } }) => (typeof input === 'string' ? JSON.parse(input) : input);
+
+    assert.deepEqual([of('c4', 'tool-started').data.tool_name, of('c5', 'tool-started').data.tool_name], ['task', 'send']);
+    assert.deepEqual(argsOf(of('c4', 'tool-started')), { description: 'tell bob', subagent_type: 'worker' });
+    assert.deepEqual(argsOf(of('c5', 'tool-started')), { to: 'bob' });
+    assert.match(JSON.stringify(of('c5', 'tool-finished').data.output), /sent to bob/);
+    assert.ok(of('c4', 'tool-finished'));
+    // What its tools do is inside of the subagent, whose lifecycle is told.
+    const [outer] = of('c5', 'tool-started').namespace;
+    const told = events.filter(({ method, params }) => method === 'lifecycle' && params.namespace.length === 1 && params.namespace[0] === outer);
+    assert.deepEqual(told.map(({ params }) => params.data.event), ['started', 'completed'], JSON.stringify(events.map((e) => e.params)));
+});
+
+test('a tool that the page executes asks for its result, and the agent goes on with it', async () => {
+    const thread = crypto.randomUUID();
+    await command(thread, 'run.start', { assistant_id: 'located', input: SAYS });
+    const asked = (await eventsOf(thread, ['input', 'tools'], 'interrupted')).find((e) => e.method === 'input.requested');
+    const { interrupt_id, payload } = asked.params.data;
+
+    assert.deepEqual([payload.type, payload.toolCall.name, payload.toolCall.args], ['tool', 'locate', { exact: true }], JSON.stringify(payload));
+    const { type } = await command(thread, 'input.respond', { namespace: asked.params.namespace, interrupt_id, response: { lat: 48 } });
+    assert.equal(type, 'success');
+    const events = await eventsOf(thread, ['tools', 'values'], 'completed');
+    const { messages } = events.filter((e) => e.method === 'values' && e.params.namespace.length === 0).at(-1).params.data;
+    assert.deepEqual(messages.map((m) => m.type), ['human', 'ai', 'tool', 'ai']);
+    assert.match(JSON.stringify(messages[2].content), /48/);
 });
 
 test('an agent inside of a graph, and one that a function makes', async () => {
