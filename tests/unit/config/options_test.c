@@ -197,6 +197,15 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "mount_prefix: /api\n"
                                    "configurable_headers: ['x-*']\n"
                                    "configurable_headers_excluded: [x-key]\n"
+                                   "webhooks: false\n"
+                                   "webhook_allow: [hooks.example, /hooks]\n"
+                                   "webhook_private: [localhost]\n"
+                                   "webhook_secrets: [whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==]\n"
+                                   "webhook_timeout: 44s\n"
+                                   "webhook_retry: 45s\n"
+                                   "webhook_max_age: 46h\n"
+                                   "webhook_keep: 47h\n"
+                                   "webhook_ca: ca.pem\n"
                                    "demo: false\n";
 
 static void assert_every_option(const struct server_config *c)
@@ -280,6 +289,15 @@ static void assert_every_option(const struct server_config *c)
     assert_string_equal(c->mount_prefix, "/api");
     assert_string_equal(c->configurable_headers[0], "x-*");
     assert_string_equal(c->configurable_headers_excluded[0], "x-key");
+    assert_false(c->webhooks);
+    assert_list(c->webhook_allow, "hooks.example /hooks");
+    assert_list(c->webhook_private, "localhost");
+    assert_list(c->webhook_secrets, "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==");
+    assert_int_equal(c->webhook_timeout_ms, 44000);
+    assert_int_equal(c->webhook_retry_ms, 45000);
+    assert_int_equal(c->webhook_max_age_ms, 46 * 3600000);
+    assert_int_equal(c->webhook_keep_ms, 47 * 3600000);
+    assert_string_equal(c->webhook_ca, "ca.pem");
     assert_false(c->demo);
 }
 
@@ -382,6 +400,15 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "/api",
         "x-*",
         "x-key",
+        "false",
+        "hooks.example,/hooks",
+        "localhost",
+        "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==",
+        "44s",
+        "45s",
+        "46h",
+        "47h",
+        "ca.pem",
         "false",
     };
     /* clang-format on */
