@@ -1,24 +1,25 @@
 #include "companion/relay.h"
 
 #include "base/buf.h"
+#include "companion/relay_head.h"
 #include "http/header.h"
 #include "http/http.h"
 
 #include <stdlib.h>
 
-enum { READ_BYTES = 65536, MAX_HEAD = 256 * 1024, MAX_PENDING = 1024 * 1024 };
+enum { READ_BYTES = 65536, MAX_PENDING = 1024 * 1024 };
 
 struct app_relay {
     struct http_stream *client; /* NULL: it is gone */
     uv_pipe_t app;
     uv_connect_t connect;
     uv_write_t write;
-    struct buf sending; /* to the app, being written */
-    struct buf next;    /* to the app, after that */
-    struct buf cors;    /* headers of ours for the answer */
-    struct buf head;    /* of the answer, until it is whole */
+    struct buf sending;     /* to the app, being written */
+    struct buf next;        /* to the app, after that */
+    struct buf cors;        /* headers of ours for the answer */
+    struct relay_head head; /* of the answer */
     bool is_connected, is_writing, is_closing;
-    bool has_head;          /* of the answer: it is passed on */
+    bool has_head;          /* it is whole, and passed on */
     bool is_told;           /* an error was answered */
     bool has_ended;         /* the app has closed its side */
     char bytes[READ_BYTES]; /* from the app, while the client takes them */
@@ -34,7 +35,7 @@ static void on_app_closed(uv_handle_t *handle)
     buf_done(&r->sending);
     buf_done(&r->next);
     buf_done(&r->cors);
-    buf_done(&r->head);
+    relay_head_done(&r->head);
     free(r);
 }
 
@@ -93,44 +94,6 @@ static void read_on(struct app_relay *r)
         answer_error(r);
 }
 
-/* Where the head ends, behind its blank line; 0: not yet. */
-static size_t head_end(struct str text)
-{
-    for (size_t i = 3; i < text.n; i++)
-        if (memcmp(text.p + i - 3, "\r\n\r\n", 4) == 0)
-            return i + 1;
-    return 0;
-}
-
-static bool has_cors(struct str head)
-{
-    static const char name[] = "access-control-allow-origin";
-    const size_t n = sizeof(name) - 1;
-
-    for (size_t i = 0; i + n < head.n; i++)
-        if (header_is(str_make(head.p + i, n), name))
-            return true;
-    return false;
-}
-
-/* Puts our headers behind the status line, unless the app has its own rules for pages. */
-static void finish_head(struct app_relay *r, size_t end)
-{
-    struct str all = buf_text(&r->head);
-    size_t line = str_find(all, '\n') + 1;
-    struct buf whole;
-
-    r->has_head = true;
-    if (r->cors.n == 0 || has_cors(str_head(all, end)))
-        return;
-    buf_init(&whole, 2 * MAX_HEAD);
-    buf_str(&whole, str_head(all, line));
-    buf_str(&whole, buf_text(&r->cors));
-    buf_str(&whole, str_skip(all, line));
-    buf_done(&r->head);
-    r->head = whole;
-}
-
 static void pass_to_client(struct app_relay *r, struct str bytes)
 {
     (void)uv_read_stop((uv_stream_t *)&r->app); /* always succeeds */
@@ -163,14 +126,12 @@ static void on_app_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
         pass_to_client(r, str_make(bytes->base, (size_t)n));
         return;
     }
-    buf_put(&r->head, bytes->base, (size_t)n);
-    size_t end = head_end(buf_text(&r->head));
-    if (r->head.error != 0)
+    r->has_head =
+        relay_head_take(&r->head, str_make(bytes->base, (size_t)n), buf_text(&r->cors));
+    if (r->has_head)
+        pass_to_client(r, buf_text(&r->head.bytes));
+    else if (r->head.bytes.error != 0)
         answer_error(r);
-    else if (end > 0) {
-        finish_head(r, end);
-        pass_to_client(r, buf_text(&r->head));
-    }
 }
 
 static void on_client_ready(struct http_stream *st, void *data)
@@ -299,10 +260,10 @@ bool relay_begin(struct http_request *req, const char *path, struct str prefix)
 
     if (r == NULL)
         return false;
-    buf_init(&r->sending, MAX_PENDING + MAX_HEAD);
-    buf_init(&r->next, MAX_PENDING + MAX_HEAD);
-    buf_init(&r->head, MAX_HEAD);
-    buf_init(&r->cors, MAX_HEAD);
+    buf_init(&r->sending, MAX_PENDING + RELAY_MAX_HEAD);
+    buf_init(&r->next, MAX_PENDING + RELAY_MAX_HEAD);
+    relay_head_init(&r->head);
+    buf_init(&r->cors, RELAY_MAX_HEAD);
     put_head(&r->next, req, prefix);
     http_put_cors(req, &r->cors);
     if (r->next.error != 0 || r->cors.error != 0) {

@@ -21,6 +21,9 @@ struct item_search {
     size_t n_words;
     struct str vector; /* of what is searched for; absent: by words */
     size_t limit, offset;
+    bool refreshes;        /* what is found starts its time to live anew */
+    struct item_row *read; /* those that do, in the query's memory */
+    size_t n_read;
     struct str suffix; /* of namespaces; item.ns is the prefix */
     size_t max_depth;
 };

@@ -28,6 +28,7 @@ enum {
 
 struct item_hit {
     float score;  /* the part of the words that it has, or how near its meaning is */
+    bool expires; /* it has a time to live */
     size_t at, n; /* position of its JSON in `all` */
 };
 
@@ -79,7 +80,7 @@ static int add_hit(struct item_search_page *s, const struct item_row *row, float
         return ERR_NOMEM;
     size_t from = s->all.n;
     items_put(&s->all, row);
-    s->hits[s->n++] = (struct item_hit){ score, from, s->all.n - from };
+    s->hits[s->n++] = (struct item_hit){ score, row->ttl_ms > 0, from, s->all.n - from };
     return s->all.error != 0 ? s->all.error : drop_worst(s);
 }
 
@@ -150,6 +151,86 @@ static void put_hits(struct buf *b, const struct item_search_page *s)
     json_end_list(b);
 }
 
+/* --- times to live ------------------------------------------------------------------------ */
+
+/* The place of a hit, from its JSON; that is enough for the few that are shown. */
+static bool keep_place(struct arena *mem, struct str hit, struct item_row *ret)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    struct buf text LOCAL_BUF(SIZE_MAX / 4);
+    struct buf ns LOCAL_BUF(ITEM_MAX_NS);
+    struct json json;
+
+    buf_str(&text, hit);
+    json_end(&text);
+    if (text.error != 0 || json_read(&reader, buf_text(&text), &json, NULL) != 0)
+        return false;
+    json_each(label, json_at(json.root, "namespace")) {
+        buf_str(&ns, json_text(label));
+        buf_char(&ns, '.');
+    }
+    return ns.error == 0 && arena_copy(mem, buf_text(&ns), &ret->ns) &&
+           arena_copy(mem, json_text(json_at(json.root, "key")), &ret->key);
+}
+
+static int keep_read(struct store_query *query, const struct item_search_page *s)
+{
+    struct item_search *q = query->data;
+    size_t end = q->offset + q->limit < s->n ? q->offset + q->limit : s->n;
+
+    q->read = arena_alloc(&query->mem, (q->limit + 1) * sizeof(*q->read));
+    if (q->read == NULL)
+        return ERR_NOMEM;
+    for (size_t i = q->offset; i < end; i++) {
+        struct item_row row = { .owner = q->item.owner };
+
+        if (!s->hits[i].expires)
+            continue;
+        if (!keep_place(&query->mem, str_make(s->all.p + s->hits[i].at, s->hits[i].n), &row))
+            return ERR_NOMEM;
+        q->read[q->n_read++] = row;
+    }
+    return 0;
+}
+
+static void on_touched(struct loop_call *call)
+{
+    struct journal_request *req = call->owner;
+
+    journal_request_done(req);
+    free(req);
+}
+
+/* Nobody waits for it: if it fails, the item lives as long as it would have unread. */
+static void touch(struct app_loop *loop, const struct item_row *row)
+{
+    struct journal_request *req = calloc(1, sizeof(*req));
+
+    if (req == NULL)
+        return;
+    journal_request_init(req, loop->box, req, on_touched);
+    req->loop_call.dropped = on_touched;
+    (void)journal_request_begin(req, JOURNAL_ITEM_TOUCH);
+    if (arena_copy(&req->mem, row->owner, &req->item.row.owner) &&
+        arena_copy(&req->mem, row->ns, &req->item.row.ns) &&
+        arena_copy(&req->mem, row->key, &req->item.row.key))
+        journal_post(loop->app->journal, req);
+    else
+        on_touched(&req->loop_call);
+}
+
+static bool answer_search(struct store_query *query)
+{
+    const struct item_search *q = query->data;
+
+    for (size_t i = 0; i < q->n_read; i++)
+        touch(query->loop, &q->read[i]);
+    store_query_respond(query);
+    return false;
+}
+
+/* --- the search --------------------------------------------------------------------------- */
+
 static void run_search(struct thread_task *task, struct store *store)
 {
     struct store_query *query = store_query_of(task);
@@ -170,6 +251,8 @@ static void run_search(struct thread_task *task, struct store *store)
         code = error_set(&why, s.err, "%s", error_name(s.err));
     if (code == 0 && (q->n_words > 0 || q->vector.n > 0) && s.n > 0)
         qsort(s.hits, s.n, sizeof(*s.hits), by_score);
+    if (code == 0 && q->refreshes && (s.err = keep_read(query, &s)) != 0)
+        code = error_set(&why, s.err, "%s", error_name(s.err));
     if (code == 0)
         put_hits(&query->out, &s);
     else
@@ -240,7 +323,11 @@ static bool read_search(struct store_query *query, const yyjson_val *body)
     struct item_search *s = query->data;
     struct http_request *req = query->req;
     struct arena *mem = &query->mem;
+    yyjson_val *refresh = json_at(body, "refresh_ttl");
 
+    s->refreshes =
+        json_is_null(refresh) ? query->loop->app->item_refresh : yyjson_is_true(refresh);
+    query->answer = answer_search;
     return items_read_ns(req, mem, json_at(body, "namespace_prefix"), &s->item.ns) &&
            read_page(req, body, DEFAULT_LIST, s) &&
            read_filter(req, mem, json_at(body, "filter"), s) &&

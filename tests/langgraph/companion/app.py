@@ -125,6 +125,21 @@ def callers_are_remembered_by_the_headers_that_the_project_names(language):
 
 
 @case
+def what_is_stored_lives_as_long_as_the_project_says():
+    about = {"store": {"ttl": {"default_ttl": 0.02, "refresh_on_read": False, "sweep_interval_minutes": 1}},
+             "checkpointer": {"ttl": {"default_ttl": 0.02, "strategy": "delete", "sweep_interval_minutes": 1}}}
+    p = shared("python", about)
+    kept = p.post("/threads", {"ttl": 60}).json["thread_id"]
+    thread = p.post("/threads", {}).json["thread_id"]
+    p.ask("PUT", "/store/items", {"namespace": ["a"], "key": "k", "value": {}})
+    equal(p.get("/store/items?namespace=a&key=k").status, 200)
+    p.post(f"/threads/{thread}/runs/wait", {"assistant_id": "agent", "input": {}})
+    until("the item is gone, although it is read", lambda: p.get("/store/items?namespace=a&key=k").json is None)
+    until("the thread is gone", lambda: p.get(f"/threads/{thread}").status == 404)
+    equal([t["thread_id"] for t in p.post("/threads/search", {}).json], [kept])
+
+
+@case
 def parts_prefix_origins_and_headers_are_as_the_project_says():
     about = {"http": {"disable_store": True, "disable_assistants": True, "disable_meta": True, "disable_mcp": True,
                       "disable_ui": True, "disable_a2a": True, "disable_event_streaming": True, "mount_prefix": "/api",

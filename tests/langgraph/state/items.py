@@ -4,6 +4,7 @@ import sys
 
 
 from callers import Locked  # noqa: E402
+from database import database  # noqa: E402
 from gateway import PULL, Server, Worker, until  # noqa: E402
 from harness import case, cases, check, contains, equal  # noqa: E402
 
@@ -104,6 +105,34 @@ def an_item_lives_as_long_as_it_was_told():
         equal(set(keys(s, "a")), {"kept", "long"})
         until("and the other, when nobody reads it", lambda: keys(s, "a") == ["long"])
         equal(namespaces(s), ["a"])
+
+
+@case
+def items_live_as_long_as_the_server_says():
+    with Server("--item-ttl", "900ms") as s:
+        put(s, ["a"], "long", {}, ttl=10)
+        put(s, ["a"], "read", {})
+        put(s, ["b"], "found", {})
+        put(s, ["c"], "unread", {})
+        # Reading and finding both restart the time; looking without that does not.
+        until("the one that nobody reads is gone", lambda: get(s, ["a"], "read") and search(s, "b") and
+              get(s, ["c"], "unread", "&refresh_ttl=false") is None)
+        equal(set(keys(s, refresh_ttl=False)), {"long", "read", "found"})
+        until("they are gone when nobody reads them", lambda: keys(s, refresh_ttl=False) == ["long"])
+        until("their rows are gone, too", lambda: database(s).column("items", "key") == ["long"])
+        s.restart(s.kill)
+        equal(keys(s), ["long"])
+
+
+@case
+def reading_does_not_keep_items_when_the_server_says_so():
+    with Server(top="item_ttl: 900ms\nitem_ttl_refresh: false\n") as s:
+        for key in ("read", "asked"):
+            put(s, ["a"], key, {})
+        put(s, ["b"], "found", {})
+        until("it is gone, although it is read and found", lambda: get(s, ["a"], "asked", "&refresh_ttl=true") and
+              keys(s, "b", refresh_ttl=True) and get(s, ["a"], "read") is None)
+        equal(set(keys(s)), {"asked", "found"})
 
 
 @cases([{"key": "k", "value": {}}, {"namespace": [], "key": "k", "value": {}}, {"namespace": ["a.b"], "key": "k", "value": {}},

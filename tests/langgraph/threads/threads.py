@@ -2,6 +2,7 @@
 
 import subprocess
 
+from database import database
 from gateway import Server, Worker, until
 from harness import PROGRAM, case, check, equal
 from graphs import UNTIL_QUESTION, VALUES, Player, create, history, new_thread, save, serve, thread
@@ -112,6 +113,28 @@ def only_the_latest_is_kept():
         kept = a.json["checkpoint"]
         equal((kept["id"], list(kept["blobs"]), len(kept["writes"])), ("3", ["x"], 1))
         equal(s.get(f"/v1/jobs/{lease.job}").status, 200)
+
+
+@case
+def threads_live_as_long_as_the_server_says():
+    with serve("--thread-ttl", "700ms") as s:
+        kept, idle, ended, busy = new_thread(s, ttl=60), new_thread(s), new_thread(s), new_thread(s)
+        crew = Worker(s, "agent")
+        for t in (ended, busy):
+            create(s, t)
+            lease = crew.lease()
+            save(s, lease, "1")
+            if t == ended:
+                lease.finish()
+        until("those without a run are gone", lambda: s.get(f"/threads/{idle}").status == s.get(f"/threads/{ended}").status == 404)
+        equal({thread(s, t)["status"] for t in (kept, busy)}, {"idle", "busy"})
+        equal(database(s).do("SELECT count(*) FROM checkpoints")[0][0] in (1, "1"), True)
+        lease.finish()
+        until("its time begins with the end of its run", lambda: s.get(f"/threads/{busy}").status == 404)
+        for table in ("checkpoints", "jobs"):
+            equal(database(s).do(f"SELECT 1 FROM {table}"), [], table)
+        s.restart(s.kill)
+        equal([t["thread_id"] for t in s.post("/threads/search", {}).json], [kept])
 
 
 @case

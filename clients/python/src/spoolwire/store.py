@@ -63,6 +63,8 @@ class SpoolwireStore(BaseStore):
         if isinstance(op, SearchOp):
             asked: dict[str, Any] = {"namespace_prefix": list(op.namespace_prefix), "filter": op.filter or {},
                                      "limit": op.limit, "offset": op.offset, "query": op.query}
+            if not op.refresh_ttl:
+                asked["refresh_ttl"] = False
             if op.query and (index := embedding.index()) is not None:
                 asked["vector"] = await index.of_query(op.query)
             said = await self._ask("POST", "items/search", asked)
