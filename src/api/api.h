@@ -53,6 +53,7 @@ struct app {
     const struct exec *exec;       /* borrowed; its counts only; NULL: no such agents */
     const struct arq_server *arq;  /* the same; NULL: no queue is served */
     const struct redis_service *redis; /* the same; NULL: no Redis */
+    const char *item_store; /* borrowed; the agent that has the store of items; NULL: ours */
     const char *item_index; /* borrowed; the agent that has the embedding model; NULL: none */
     bool item_refresh;      /* reading an item restarts its time, unless told otherwise */
     const char *ui; /* borrowed; the folder with the bundles of components; NULL: none */

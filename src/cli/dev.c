@@ -314,7 +314,21 @@ static void put_minutes(struct buf *out, const char *option, double minutes)
     buf_lit(out, "ms\n");
 }
 
-/* Items are indexed by the first graph in the language of the embedding model. */
+/* The first graph in a language; its workers are asked for items, or their vectors. */
+static bool put_first(struct dev *d, const char *option, enum kit kit)
+{
+    const struct project *p = &d->project;
+
+    for (size_t i = 0; i < p->n_graphs; i++)
+        if (p->graphs[i].kit == kit) {
+            text_format(&d->settings, "%s: ", option);
+            put_word(&d->settings, p->graphs[i].name);
+            buf_lit(&d->settings, "\n");
+            return true;
+        }
+    return false;
+}
+
 static void put_store(struct dev *d)
 {
     const struct project *p = &d->project;
@@ -324,14 +338,9 @@ static void put_store(struct dev *d)
     put_minutes(out, "thread_ttl", p->thread_minutes);
     if (p->item_stays_short)
         buf_lit(out, "item_ttl_refresh: false\n");
-    for (size_t i = 0; p->has_index && i < p->n_graphs; i++)
-        if (p->graphs[i].kit == p->index_kit) {
-            buf_lit(out, "item_index: ");
-            put_word(out, p->graphs[i].name);
-            buf_lit(out, "\n");
-            return;
-        }
-    if (p->has_index)
+    if (p->has_store)
+        (void)put_first(d, "item_store", KIT_PYTHON); /* there is one */
+    if (p->has_index && !put_first(d, "item_index", p->index_kit))
         (void)fprintf(
             stderr, "spoolwire dev: 'store.index' is ignored: its 'embed' is in a language in "
                     "which there is no graph\n");

@@ -193,6 +193,51 @@ static int read_minutes(const yyjson_val *value,
     return error_set(err, ERR_TYPE, "'%s' must be a number of minutes above 0", name);
 }
 
+static void add_ignored(void *arg, const char *sentence)
+{
+    struct project *p = arg;
+    size_t n = 0;
+
+    while (p->ignored[n] != NULL)
+        n++;
+    if (n < PROJECT_MAX_IGNORED)
+        p->ignored[n] = sentence;
+}
+
+static bool has_kit(const struct project *p, enum kit kit)
+{
+    for (size_t i = 0; i < p->n_graphs; i++)
+        if (p->graphs[i].kit == kit)
+            return true;
+    return false;
+}
+
+/* A store or a checkpointer of the project's own, which Python's graphs use. */
+static int read_own(struct project *p,
+                    const yyjson_val *path,
+                    const char *name,
+                    bool *ret,
+                    struct error *err)
+{
+    struct str text = json_text(path);
+    enum kit kit;
+
+    if (json_is_null(path))
+        return 0;
+    if (str_empty(text))
+        return error_set(err, ERR_TYPE, "'%s' is no text", name);
+    if (kit_of(file_of(text), &kit) && kit != KIT_PYTHON)
+        return error_set(err, ERR_REFUSED,
+                         "'%s': %s is no Python, and only Python's graphs can have one", name,
+                         quote(text).z);
+    if (!has_kit(p, KIT_PYTHON))
+        return error_set(err, ERR_REFUSED,
+                         "'%s': there is no graph in Python, and only these can have one",
+                         name);
+    *ret = true;
+    return 0;
+}
+
 static int read_store(struct project *p, const yyjson_val *root, struct error *err)
 {
     const yyjson_val *store = json_at(root, "store");
@@ -206,9 +251,11 @@ static int read_store(struct project *p, const yyjson_val *root, struct error *e
     if (p->has_index && !kit_of(file_of(embed), &p->index_kit))
         p->index_kit = KIT_PYTHON; /* a module, or a model of LangChain */
     p->item_stays_short = yyjson_is_false(json_at(ttl, "refresh_on_read"));
-    if (code == 0 && !json_is_null(json_at(store, "path")))
-        return error_set(err, ERR_REFUSED,
-                         "'store.path', a store of the project's own, is not supported");
+    if (code == 0)
+        code = read_own(p, json_at(store, "path"), "store.path", &p->has_store, err);
+    if (p->has_store && p->has_index)
+        add_ignored(p, "'store.index' is ignored: the project has a store of its own");
+    p->has_index = p->has_index && !p->has_store;
     return code != 0 ? code
                      : read_minutes(json_at(ttl, "default_ttl"), "store.ttl.default_ttl",
                                     &p->item_minutes, err);
@@ -216,13 +263,26 @@ static int read_store(struct project *p, const yyjson_val *root, struct error *e
 
 static int read_checkpointer(struct project *p, const yyjson_val *root, struct error *err)
 {
-    const yyjson_val *ttl = json_at(json_at(root, "checkpointer"), "ttl");
+    const yyjson_val *given = json_at(root, "checkpointer"), *ttl = json_at(given, "ttl");
     struct str strategy = json_text(json_at(ttl, "strategy"));
+    struct str backend = json_text(json_at(given, "backend"));
+    int code = hand_over(root, "checkpointer", STR("LANGGRAPH_CHECKPOINTER"), err);
 
-    if (!json_is_null(json_at(json_at(root, "checkpointer"), "path")))
+    if (code == 0)
+        code = read_own(p, json_at(given, "path"), "checkpointer.path", &p->has_saver, err);
+    if (code != 0)
+        return code;
+    if (!str_absent(backend) && !str_is(backend, "default") && !str_is(backend, "custom"))
         return error_set(err, ERR_REFUSED,
-                         "'checkpointer.path', a checkpointer of the project's own, is not "
-                         "supported: checkpoints are in spoolwire's database");
+                         "'checkpointer.backend': %s is not supported: name a checkpointer of "
+                         "your own in 'checkpointer.path'",
+                         quote(backend).z);
+    if (!json_is_null(json_at(given, "serde")))
+        add_ignored(p, "'checkpointer.serde' is ignored: the serializer of each graph's "
+                       "langgraph is used");
+    if (p->has_saver && has_kit(p, KIT_JAVASCRIPT))
+        add_ignored(p, "'checkpointer.path' is for the graphs in Python: those in JavaScript "
+                       "have checkpoints in spoolwire's database only");
     if (!str_absent(strategy) && !str_is(strategy, "delete"))
         return error_set(err, ERR_REFUSED,
                          "'checkpointer.ttl.strategy': only 'delete' is supported");
@@ -232,17 +292,6 @@ static int read_checkpointer(struct project *p, const yyjson_val *root, struct e
 
 /* --- what is not honoured ------------------------------------------------------------------
  */
-
-static void add_ignored(void *arg, const char *sentence)
-{
-    struct project *p = arg;
-    size_t n = 0;
-
-    while (p->ignored[n] != NULL)
-        n++;
-    if (n < PROJECT_MAX_IGNORED)
-        p->ignored[n] = sentence;
-}
 
 static void note_ignored(struct project *p, const yyjson_val *root)
 {

@@ -25,6 +25,8 @@ struct project {
     struct project_graph *graphs;
     size_t n_graphs;
     char **places;         /* folders that Python modules are in; or NULL */
+    bool has_store;        /* of its own, in Python; LANGGRAPH_STORE names it */
+    bool has_saver;        /* the same for checkpoints; LANGGRAPH_CHECKPOINTER */
     bool has_index;        /* items are searched by meaning, as LANGGRAPH_STORE says */
     enum kit index_kit;    /* that of the embedding model */
     double item_minutes;   /* how long items are kept; 0: as long as they are not deleted */

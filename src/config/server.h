@@ -219,6 +219,7 @@ struct server_config {
     char *arq_expire_function; /* NULL: none */
     char *ui;                  /* a folder; NULL: none */
     char *item_index;          /* an agent; NULL: none */
+    char *item_store;          /* an agent; NULL: none */
     int64_t item_ttl_ms;       /* 0: items do not expire */
     bool item_ttl_refresh;
     int64_t thread_ttl_ms; /* 0: threads do not expire */

@@ -338,6 +338,7 @@ int server_start_http(struct server *s, struct error *err)
     s->app.headers = c->configurable_headers;
     s->app.no_headers = c->configurable_headers_excluded;
     s->app.item_index = c->item_index;
+    s->app.item_store = c->item_store;
     s->app.item_refresh = c->item_ttl_ms > 0 && c->item_ttl_refresh;
     s->app.ticket_life_ms = c->ticket_life_ms;
     s->app.session_life_ms = c->session_life_ms;

@@ -4,6 +4,7 @@
  * behalf of a job (?job=JOB&lease=TOKEN).  A namespace is a list of labels in a body and "a.b"
  * in a query; in the store it is "a.b." (store/items.h). */
 #include "api/langgraph/items.h"
+#include "api/langgraph/items_call.h"
 #include "api/langgraph/authorize.h"
 
 #include "api/admit.h"
@@ -136,11 +137,15 @@ static bool read_deletion(struct journal_call *call, struct json_reader *reader)
 
 void api_item_put(struct http_request *req)
 {
-    struct journal_call *call =
-        journal_call_new(req, JOURNAL_ITEM_PUT, journal_call_answer_empty);
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
+    struct journal_call *call;
     struct json j;
 
+    if (items_are_elsewhere(req)) {
+        items_call(req, "put");
+        return;
+    }
+    call = journal_call_new(req, JOURNAL_ITEM_PUT, journal_call_answer_empty);
     if (call == NULL)
         return;
     if (api_read_body(req, &reader, buf_text(&call->body), &j) && read_item(call, j.root))
@@ -151,9 +156,13 @@ void api_item_put(struct http_request *req)
 
 void api_item_delete(struct http_request *req)
 {
-    struct journal_call *call =
-        journal_call_new(req, JOURNAL_ITEM_DELETE, journal_call_answer_empty);
+    struct journal_call *call;
 
+    if (items_are_elsewhere(req)) {
+        items_call(req, "delete");
+        return;
+    }
+    call = journal_call_new(req, JOURNAL_ITEM_DELETE, journal_call_answer_empty);
     if (call != NULL)
         journal_call_read(call, ITEM_MAX_DEPTH, read_deletion);
 }
@@ -356,10 +365,25 @@ static void touch(struct http_request *req)
         journal_call_free(call);
 }
 
+static void ask_elsewhere(struct http_request *req)
+{
+    struct arena mem;
+    struct str ns, key;
+
+    arena_init(&mem);
+    if (api_may_act(req) && read_asked(req, &mem, &ns, &key))
+        items_call_get(req, ns, key);
+    arena_done(&mem);
+}
+
 void api_item(struct http_request *req)
 {
     struct str refresh = http_query(req, "refresh_ttl");
 
+    if (items_are_elsewhere(req)) {
+        ask_elsewhere(req);
+        return;
+    }
     if (str_is(refresh, "true") || str_is(refresh, "1") ||
         (str_empty(refresh) && app_loop_of(req)->app->item_refresh)) {
         if (api_may_act(req))

@@ -7,6 +7,7 @@
 #include "api/admit.h"
 #include "api/langgraph/authorize.h"
 #include "api/langgraph/embed.h"
+#include "api/langgraph/items_call.h"
 #include "api/langgraph/langgraph.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -458,10 +459,14 @@ static bool read_namespaces(struct store_query *query, const yyjson_val *body)
 
 void api_items_search(struct http_request *req)
 {
-    struct store_query *query = items_search_new(req, run_search);
     struct json_reader reader LOCAL_READER(SIZE_MAX / 64, ITEM_MAX_DEPTH);
     struct json j;
 
+    if (items_are_elsewhere(req)) {
+        items_call(req, "search");
+        return;
+    }
+    struct store_query *query = items_search_new(req, run_search);
     if (query == NULL)
         return;
     if (api_read_body(req, &reader, http_body(req), &j) && read_search(query, j.root))
@@ -472,8 +477,11 @@ void api_items_search(struct http_request *req)
 
 void api_namespaces(struct http_request *req)
 {
+    if (items_are_elsewhere(req)) {
+        items_call(req, "namespaces");
+        return;
+    }
     struct store_query *query = items_search_new(req, run_namespaces);
-
     if (query != NULL)
         store_query_read(query, ITEM_MAX_DEPTH, read_namespaces);
 }

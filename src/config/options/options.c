@@ -192,6 +192,8 @@ static const struct option server_table[] = {
       "With `item_ttl`: reading an item restarts its time, unless the request has `refresh_ttl`." },
     { "item_index", OPTION_TEXT, 0, AT(item_index), NULL, 1, MAX_FUNCTION, "AGENT",
       "The agent whose workers have the embedding model (`LANGGRAPH_STORE` in their environment): items are searched by meaning." },
+    { "item_store", OPTION_TEXT, 0, AT(item_store), NULL, 1, MAX_FUNCTION, "AGENT",
+      "The agent whose workers have a store of their own (`path` in `LANGGRAPH_STORE`): items are there, and not in this server's database." },
     { "thread_ttl", OPTION_MS, 0, AT(thread_ttl_ms), "0", 0, 36500 * DAY, "TIME",
       "How long LangGraph's threads are kept after their last change that are made without a `ttl`; 0: until they are deleted." },
     { "ui", OPTION_TEXT, 0, AT(ui), NULL, 1, MAX_PATH, "FOLDER",

@@ -7,7 +7,7 @@ sys.dont_write_bytecode = True
 
 import side_by_side  # noqa: E402
 
-for module in ("handlers", "app", "start"):
+for module in ("handlers", "app", "own", "start"):
     __import__(module)
 
 side_by_side.main(threads=2)

@@ -357,13 +357,15 @@ class Project:
 _shared, _lock = {}, threading.Lock()
 
 
-def shared(language, about, **env):
+def shared(language, about, files=None, **env):
     """A server that all cases with these settings share.  A case uses names of its own for the users on it."""
-    key = json.dumps([language, about, env], sort_keys=True)
+    key = json.dumps([language, about, files, env], sort_keys=True)
     with _lock:
         if not _shared:
             atexit.register(_end_all)
-        project = _shared.setdefault(key, Project(language, about, **env))
+        if key not in _shared:
+            _shared[key] = Project(language, about, files, **env)
+        project = _shared[key]
     with project.lock:
         return project if project.process is not None else project.__enter__()
 

@@ -194,6 +194,7 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "companion_guards: true\n"
                                    "companion_timeout: 43s\n"
                                    "disabled_routes: [store, meta]\n"
+                                   "item_store: a\n"
                                    "mount_prefix: /api\n"
                                    "configurable_headers: ['x-*']\n"
                                    "configurable_headers_excluded: [x-key]\n"
@@ -286,6 +287,7 @@ static void assert_every_option(const struct server_config *c)
     assert_true(c->companion_guards);
     assert_int_equal(c->companion_timeout_ms, 43000);
     assert_string_equal(c->disabled_routes[1], "meta");
+    assert_string_equal(c->item_store, "a");
     assert_string_equal(c->mount_prefix, "/api");
     assert_string_equal(c->configurable_headers[0], "x-*");
     assert_string_equal(c->configurable_headers_excluded[0], "x-key");
@@ -388,6 +390,7 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "ex",
         "5m",
         "false",
+        "a",
         "a",
         "6m",
         "ui",

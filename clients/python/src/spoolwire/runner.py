@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from . import embedding, questions
+from . import custom, embedding, questions
 from .client import Client
 from .defaults import with_defaults
 from .factory import READ, RUN, USES, Use
@@ -41,44 +41,52 @@ class GraphAgent:
         assignment = job.assignment
         if assignment.run:
             assignment = job.assignment = replace(assignment, run=with_defaults(assignment.run, assignment.agent))
-        config, store = config_of(assignment), self._store(assignment.fence)
+        config, store = config_of(assignment), await self._store(assignment.fence)
         use = Use(RUN, store, sent_context(assignment.run))
         async with self._source.open(config, use) as graph:
-            graph, saver = self._equipped(graph, store, assignment.fence, job.flush)
+            graph, saver = await self._equipped(graph, store, assignment.fence, job.flush)
             return await Run(graph, saver, job, config, self._stream).run()
 
     async def call(self, name: str, params: Mapping[str, Any], fence: Fence) -> Any:
         if name == "embed":
             return await embedding.answer(params)
+        if name == "store":
+            return await custom.answer(params)
         config = {"configurable": dict((params.get("config") or {}).get("configurable") or {})}
-        store = self._store(fence)
+        store = await self._store(fence)
         async with self._source.open(config, Use(USES.get(name, READ), store)) as graph:
-            graph, saver = self._equipped(graph, store, fence, None)
+            graph, saver = await self._equipped(graph, store, fence, None)
             return await questions.answer(graph, saver, name, params)
 
-    def _store(self, fence: Fence) -> Any:
+    async def _store(self, fence: Fence) -> Any:
         if self._client is None:
             return None
+        own = await custom.STORE.get()
+        if own is not None:
+            return own
         from .store import SpoolwireStore
 
         return SpoolwireStore(self._client, fence=fence)
 
-    def _equipped(self, graph: Any, store: Any, fence: Fence, flush: Any) -> tuple[Any, Any]:
+    async def _equipped(self, graph: Any, store: Any, fence: Fence, flush: Any) -> tuple[Any, Any]:
         """The graph with a checkpointer and a store, and the checkpointer if it is ours."""
         if not hasattr(graph, "checkpointer") or not hasattr(graph, "copy"):
             return graph, None  # a chain
         update: dict[str, Any] = {}
         saver = None
         if self._client is not None or graph.checkpointer is None:
-            update["checkpointer"] = saver = self._saver(fence, flush)
+            update["checkpointer"] = saver = await self._saver(fence, flush)
         if store is not None:
             update["store"] = store
         return (graph.copy(update) if update else graph), saver
 
-    def _saver(self, fence: Fence, flush: Any) -> Any:
+    async def _saver(self, fence: Fence, flush: Any) -> Any:
         if self._client is not None:
-            from .saver import SpoolwireSaver
+            from .saver import MirroredSaver, SpoolwireSaver
 
+            own = await custom.SAVER.get()
+            if own is not None:
+                return MirroredSaver(own, self._client, fence=fence, before_write=flush)
             return SpoolwireSaver(self._client, fence=fence, before_write=flush)
         if self._memory is None:
             from langgraph.checkpoint.memory import InMemorySaver

@@ -194,6 +194,63 @@ class SpoolwireSaver(BaseCheckpointSaver[str]):
         return answer.json()
 
 
+class MirroredSaver(SpoolwireSaver):
+    """The same, and a checkpointer of the project's own that gets everything, too (custom.py).
+
+    The server's comes first: its writes are fenced, and it knows what was rolled back, copied or pruned.  A
+    thread that only the other one knows, from another server perhaps, is taken over when it is first read."""
+
+    def __init__(self, own: BaseCheckpointSaver[Any], client: Client | None = None, **more: Any) -> None:
+        super().__init__(client, **more)
+        self._own = own
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found = await super().aget_tuple(config)
+        if found is None:
+            found = await self._own.aget_tuple(config)
+            if found is not None:
+                await self._take_over(found)
+        return found
+
+    async def _take_over(self, found: CheckpointTuple) -> None:
+        given = dict(found.config["configurable"])
+        given["checkpoint_id"] = (found.parent_config or {"configurable": {}})["configurable"].get("checkpoint_id")
+        await super().aput({"configurable": given}, found.checkpoint, found.metadata,
+                           found.checkpoint["channel_versions"])
+        for task in {task for task, _, _ in found.pending_writes or ()}:
+            await super().aput_writes(found.config, [(channel, value) for t, channel, value in found.pending_writes or ()
+                                                     if t == task], task)
+
+    async def aput(self, config: RunnableConfig, checkpoint: Checkpoint,
+                   metadata: CheckpointMetadata, new_versions: ChannelVersions) -> RunnableConfig:
+        at = await super().aput(config, checkpoint, metadata, new_versions)
+        await self._own.aput(config, checkpoint, metadata, new_versions)
+        return at
+
+    async def aput_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]],
+                          task_id: str, task_path: str = "") -> None:
+        await super().aput_writes(config, writes, task_id, task_path)
+        await self._own.aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await super().adelete_thread(thread_id)
+        await self._own.adelete_thread(thread_id)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return blocking.run(self.aget_tuple(config))
+
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata,
+            new_versions: ChannelVersions) -> RunnableConfig:
+        at = super().put(config, checkpoint, metadata, new_versions)
+        self._own.put(config, checkpoint, metadata, new_versions)
+        return at
+
+    def put_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str,
+                   task_path: str = "") -> None:
+        super().put_writes(config, writes, task_id, task_path)
+        self._own.put_writes(config, writes, task_id, task_path)
+
+
 EMPTY = {"type": "empty", "data": ""}
 
 
