@@ -3,6 +3,7 @@
 #include "script.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *const op_names[JOURNAL_OP_MAX] = {
     [JOURNAL_SUBMIT] = "submit",
@@ -393,6 +394,21 @@ static bool may_be_busy(struct call *c)
     return false;
 }
 
+/* A batch that has overtaken another one is refused; that its worker lives is known all the
+ * same. */
+static void note_early_batch(struct call *c)
+{
+    const struct journal_request *r = &c->req;
+    struct truth *t = r->op == JOURNAL_APPEND && strstr(r->why.text, "has not arrived yet")
+                          ? subject(c, r->job, 0)
+                          : NULL;
+
+    if (t == NULL || t->gone != 0 || r->lease.attempt != t->attempt)
+        return;
+    t->lease_attempt = r->lease.attempt;
+    t->leased_until = c->sim->now + t->agent->lease_ms;
+}
+
 void model_check_reply(struct call *c)
 {
     const struct server *server = c->sim->server;
@@ -402,8 +418,11 @@ void model_check_reply(struct call *c)
         complain(c, "nothing was committed");
     if (c->req.code == ERR_BUSY && server->turn_committed && !faulty)
         complain(c, "the turn was committed");
-    if (c->req.code == 0)
+    if (c->req.code == 0) {
         check_granted(c);
-    else
-        check_refused(c);
+        return;
+    }
+    check_refused(c);
+    if (c->req.code == ERR_BUSY && server->turn_committed)
+        note_early_batch(c);
 }
