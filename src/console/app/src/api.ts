@@ -67,6 +67,17 @@ export interface Gateway {
   shards: number[];
 }
 
+export interface Webhook {
+  id: string; // that of its run
+  thread_id: string;
+  url: string;
+  state: string;
+  attempts: number;
+  tried_at: string | null;
+  due_at: string | null; // null: it is not pending
+  reason: string | null; // why the last attempt failed
+}
+
 export interface Session {
   name: string | null;
   scope: string;
@@ -122,6 +133,9 @@ export const api = {
   workers: () => json<{ workers: Worker[] }>("GET", "/v1/workers"),
   // None if the database is not shared.
   gateways: () => json<{ id: string | null; gateways: Gateway[] }>("GET", "/v1/gateways"),
+  webhooks: (limit: number, state?: string) =>
+    json<{ webhooks: Webhook[]; next: string | null }>("GET", `/v1/webhooks?limit=${limit}${state ? `&state=${state}` : ""}`),
+  resendWebhook: (id: string) => json<Webhook>("POST", `/v1/webhooks/${encodeURIComponent(id)}/resend`),
   job: (id: string) => json<Job>("GET", jobPath(id)),
   submit: (body: JsonObject) => json<Job>("POST", "/v1/jobs", body),
   cancel: (id: string) => json<Job>("POST", jobPath(id, "/cancel")),

@@ -9,6 +9,7 @@ import { InboxPage } from "./pages/inbox";
 import { RunPage } from "./pages/run";
 import { RunsPage } from "./pages/runs";
 import { ServerPage } from "./pages/server";
+import { WebhooksPage } from "./pages/webhooks";
 import { WorkersPage } from "./pages/workers";
 import { Store } from "./store";
 
@@ -20,10 +21,10 @@ const LIGHTS: { [kind in LightKind]: string } = {
   gone: "Server gone",
   locked: "Locked",
 };
-const NAV: [string, string][] = [["/", "Runs"], ["/inbox", "Inbox"], ["/workers", "Workers"], ["/agents", "Agents"], ["/server", "Server"]];
+const NAV: [string, string][] = [["/", "Runs"], ["/inbox", "Inbox"], ["/workers", "Workers"], ["/agents", "Agents"], ["/webhooks", "Webhooks"], ["/server", "Server"]];
 const KEYS: [string, string][] = [
   ["j  k", "next and previous run; on a run, event"], ["enter", "open the run"], ["/", "search; on a run, its events"], ["c", "new run"], ["l", "on a run: the latest event"],
-  ["esc", "back to the runs"], ["g then r i w a s", "go to Runs, Inbox, Workers, Agents, Server"], ["?", "this help"],
+  ["esc", "back to the runs"], ["g then r i w a h s", "go to Runs, Inbox, Workers, Agents, Webhooks, Server"], ["?", "this help"],
 ];
 
 export class App {
@@ -64,6 +65,7 @@ export class App {
     if (path === "/inbox") return new InboxPage(this.store);
     if (path === "/workers") return new WorkersPage(this.store);
     if (path === "/agents") return new AgentsPage(this.store, this.go);
+    if (path === "/webhooks") return new WebhooksPage(this.store);
     if (path === "/server") return new ServerPage();
     const runs = new RunsPage(this.store, this.go);
     if (query?.startsWith("new")) {
@@ -82,7 +84,7 @@ export class App {
     }
     if (e.key === "Enter" && target.closest("a, button, summary")) return;
     if (this.isGoing) {
-      const to = { r: "/", i: "/inbox", w: "/workers", a: "/agents", s: "/server" }[e.key];
+      const to = { r: "/", i: "/inbox", w: "/workers", a: "/agents", h: "/webhooks", s: "/server" }[e.key];
       this.isGoing = false;
       if (to !== undefined) this.go(to);
     } else if (e.key === "g") this.isGoing = true;

@@ -19,6 +19,10 @@ const STATES: { [state: string]: string } = {
   succeeded: "Succeeded",
   failed: "Failed",
   cancelled: "Cancelled",
+  // of webhooks
+  pending: "Pending",
+  sent: "Sent",
+  dead: "Dead",
 };
 
 // How far something is, and in words.
