@@ -12,8 +12,7 @@
 #include "companion/relay.h"
 #include "http/header.h"
 
-/* Ours alone, for workers and operators. */
-static bool is_private(struct str path)
+bool divert_is_private(struct str path)
 {
     static const char *const beginnings[] = { "/v1/", "/console/", "/cluster/" };
     static const char *const whole[] = { "/livez", "/readyz", "/healthz", "/metrics" };
@@ -60,7 +59,7 @@ bool api_divert(struct http_request *req, void *arg)
     const struct companion_news *news = companion_news(app->companion);
     struct str path = http_path(req);
 
-    if (news == NULL || !news->has_app || is_private(path) || is_preflight(req) ||
+    if (news == NULL || !news->has_app || divert_is_private(path) || is_preflight(req) ||
         divert_is_back(req) || shows_token(req) ||
         !news_has_route(news, path, http_asks_upgrade(req)))
         return false;

@@ -11,6 +11,8 @@
 
 /* For http_options. */
 bool api_divert(struct http_request *req, void *app);
+/* Ours alone, for workers and operators: neither the app nor the handlers are asked. */
+bool divert_is_private(struct str path);
 /* The app has seen it. */
 bool divert_is_back(struct http_request *req);
 /* It is the project's own code that asks, not a client. */

@@ -2,9 +2,10 @@
  *
  * When it is complete, everything that can be decided without the body is decided, in this
  * order: the target's form, Host, path, route, Origin, the reserve (listener.c), whether
- * another program answers it (`divert`), OPTIONS, 404 and 405, the caller's rights (`admit`),
- * Expect and the body's length.  A request that is refused while its body is still on the way
- * ends the connection, because the next request could not be told from the rest of the body. */
+ * another program answers it (`divert`), OPTIONS, 404 and 405 (unless a route for those that
+ * have none asks who the caller is first: `unrouted`), the caller's rights (`admit`), Expect
+ * and the body's length.  A request that is refused while its body is still on the way ends the
+ * connection, because the next request could not be told from the rest of the body. */
 #include "http/conn.h"
 #include "http/http.h"
 #include "http/loop.h"
@@ -249,10 +250,24 @@ static bool check_route(struct http_request *req)
         req->match.methods = ROUTER_ALL_METHODS; /* it may be a path of another program */
     if (is_options && (req->match.methods != 0 || str_is(req->path, "*")))
         return answer_options(req);
+    req->match.route = o->unrouted != NULL ? o->unrouted(req, o->arg) : NULL;
+    req->is_unrouted = req->match.route != NULL;
+    if (req->is_unrouted)
+        return true;
     if (req->match.methods == 0)
         return decline(req, 404, "Not Found");
     set_allow(req);
     return decline(req, 405, "Method Not Allowed");
+}
+
+void http_respond_unrouted(struct http_request *req)
+{
+    if (req->match.methods == 0) {
+        http_respond_error(req, 404, "Not Found");
+        return;
+    }
+    set_allow(req);
+    http_respond_error(req, 405, "Method Not Allowed");
 }
 
 static bool check_caller(struct http_request *req)

@@ -38,9 +38,10 @@ static struct http_route_counts *counts_of(const struct http_request *req)
 {
     const struct http_route *routes = req->loop->server->options.routes;
     const struct http_route *route = req->match.route;
+    bool is_known = route != NULL && !req->is_unrouted;
 
     return &req->loop->counts
-                .routes[route != NULL ? (size_t)(route - routes) : req->loop->counts.n_routes];
+                .routes[is_known ? (size_t)(route - routes) : req->loop->counts.n_routes];
 }
 
 void loop_count_stream(const struct http_request *req)

@@ -74,6 +74,10 @@ struct http_options {
      * it has a route.  Returns true when it has taken the connection over, by http_tunnel().
      * NULL: it takes none. */
     bool (*divert)(struct http_request *req, void *arg);
+    /* Called for a request that has no route.  Returns the route that answers it instead, such
+     * as one that asks who the caller is first, and then http_respond_unrouted(); or NULL.
+     * NULL: such requests are answered at once. */
+    const struct http_route *(*unrouted)(struct http_request *req, void *arg);
     /* Called when a request is complete, before its handler.  Returns true when it keeps the
      * request, and answers it or lets it go on (http_resume) at once or later.  NULL: it keeps
      * none. */
@@ -229,6 +233,8 @@ void http_respond(struct http_request *req, int status, const char *type, struct
  * say whether they could read a request. */
 bool http_respond_error(struct http_request *req, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* 404, or 405 when its path has other methods: the handler of `unrouted`. */
+void http_respond_unrouted(struct http_request *req);
 
 /* --- streams ------------------------------------------------------------------------ */
 

@@ -106,7 +106,7 @@ static void reset(struct http_request *req)
     req->status = 0;
     req->answer_bytes = 0;
     req->keep_alive = req->is_handled = req->is_answered = req->is_logged = false;
-    req->waits = false;
+    req->waits = req->is_unrouted = false;
 }
 
 static void empty(struct buf *b)

@@ -52,7 +52,8 @@ struct http_request {
     int status;       /* of the answer; 0 before it */
     uint64_t answer_bytes;
     bool keep_alive;
-    bool is_handled; /* a handler has been called */
+    bool is_handled;  /* a handler has been called */
+    bool is_unrouted; /* match.route is none of the server's routes: see `unrouted` */
     bool is_answered;
     bool is_busy; /* inside request_advance, which finishes it */
     bool is_logged;

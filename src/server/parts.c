@@ -258,6 +258,7 @@ struct http_options server_http_options(struct server *s, const struct server_co
         .loop_stop = api_loop_stop,
         .admit = api_admit,
         .divert = s->companion != NULL ? api_divert : NULL,
+        .unrouted = s->companion != NULL ? authorize_unrouted : NULL,
         .hold = s->companion != NULL ? authorize_hold : NULL,
         .prefix = c->mount_prefix,
         .visitor_free = api_visitor_free,

@@ -11,9 +11,11 @@
 #include "api/langgraph/authorize.h"
 
 #include "api/admit.h"
+#include "api/divert.h"
 #include "api/langgraph/assistants.h"
 #include "api/langgraph/events.h"
 #include "api/langgraph/items.h"
+#include "auth/access.h"
 #include "auth/auth_filter.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -39,6 +41,18 @@ struct held {
 bool authorize_covers(const struct http_route *route)
 {
     return event_of_route(route) != NULL;
+}
+
+const struct http_route *authorize_unrouted(struct http_request *req, void *app)
+{
+    static const struct http_route route = { .method = "*",
+                                             .pattern = "*",
+                                             .handler = http_respond_unrouted,
+                                             .body = BODY_PLAIN,
+                                             .access = ACCESS_ALL };
+    const struct app *a = app;
+
+    return companion_guards(a->companion) && !divert_is_private(http_path(req)) ? &route : NULL;
 }
 
 bool authorize_is_guest(struct http_request *req)

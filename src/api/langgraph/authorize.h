@@ -13,6 +13,9 @@ struct item_row;
 bool authorize_covers(const struct http_route *route);
 /* The caller has no token of ours: its requests are the handlers' business. */
 bool authorize_is_guest(struct http_request *req);
+/* For http_options.unrouted: with handlers, callers that they do not know are refused whatever
+ * the path, as LangGraph's servers do. */
+const struct http_route *authorize_unrouted(struct http_request *req, void *app);
 /* For http_options.hold. */
 bool authorize_hold(struct http_request *req, const struct http_route *route, void *app);
 /* The same for a command that came over a WebSocket; calls @then when it may go on. */

@@ -137,6 +137,7 @@ static const struct api_event table[] = {
       MEMBERS_CRON " enabled on_run_completed", NULL, NULL },
     { "DELETE", "/runs/crons/{cron}", "crons", "delete", FORM_PLAIN, SUBJECT_CRON, "", NULL,
       NULL },
+    { "*", "*", "", "", FORM_CALLER, SUBJECT_NONE, "", NULL, NULL }, /* without a route */
     { "POST", "/ui/{graph}", "", "", FORM_CALLER, SUBJECT_NONE, "", NULL, NULL },
     { "POST", "/mcp", "assistants", "search", FORM_MCP, SUBJECT_NONE, "", NULL, NULL },
 };

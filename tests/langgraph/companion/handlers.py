@@ -87,6 +87,22 @@ def every_route_asks_the_handlers(language):
 
 
 @for_each
+def what_has_no_route_asks_the_handlers_too(language):
+    p = shared(language, AUTH)
+    for method, path, status in (("GET", "/nowhere", 404), ("POST", "/nowhere", 404), ("GET", "/threads", 405), ("DELETE", "/assistants", 405)):
+        body = {"a": 1} if method == "POST" else None
+        nobody = p.ask(method, path, body)
+        equal((nobody.status, "who are you?" in nobody.text), (401, True), f"{method} {path}: {nobody}")
+        equal(p.ask(method, path, body, "nobody").status, 403)
+        equal(p.ask(method, path, body, "spw_000000000000_x").status, 401)
+        known = p.ask(method, path, body, "ann-asks")
+        equal((known.status, "allow" in known.headers), (status, status == 405), f"{method} {path}: {known}")
+    # Ours alone, and preflights of browsers, are nobody's secret.
+    equal(p.get("/v1/nowhere").status, 404)
+    equal(p.ask("OPTIONS", "/threads").status, 204)
+
+
+@for_each
 def filters_and_changed_values_decide_what_is_found(language):
     p, both = shared(language, AUTH), ("ann-finds", "bob-finds")
     ann, bob = both
