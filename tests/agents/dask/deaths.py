@@ -9,7 +9,7 @@ import urllib.request
 from cluster import AGENTS, KIT, MANY, PULL, Cluster, Server, bridge, environment, said, scene, shared, so_far, until_said
 from gateway import until
 from gateways import cluster as gateways_of, verify, writer_of
-from harness import case, check, equal
+from harness import case, cases, check, equal
 
 LONG = {"n": 60, "every": 0.1}
 
@@ -48,15 +48,15 @@ def a_worker_goes_down_and_hands_its_job_back():
         until("the job is queued again", lambda: s.state(job) == "queued", seconds=MANY)
 
 
-@case
-def a_job_that_kills_its_worker_runs_as_often_as_it_may():
+@cases([(), ("--in-worker",)])
+def a_job_that_kills_its_process_runs_as_often_as_it_may(flags):
     with Cluster(workers=0) as cluster, tempfile.TemporaryDirectory() as folder:
         notes = os.path.join(folder, "notes")
         cluster.add_worker("--nanny", wait=False)  # which starts it again
         cluster.workers[0].kill()
         for _ in range(4):
             cluster.add_worker()
-        with scene(graph="deadly", cluster=cluster) as (s, _):
+        with scene(*flags, graph="deadly", cluster=cluster) as (s, _):
             job = s.submit("mine", {"notes": notes})
             done = s.until_state(job, "failed", seconds=MANY)
             equal(done["attempt"], 3)

@@ -3,14 +3,18 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 
 from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, Server, agents, bridge, environment, said, scene, shared
 from gateway import until
 from distributed import Client
 from harness import case, check, equal
+from spoolwire.agent_process import AgentProcesses
+from spoolwire.ticket import Ticket
 
 
 @case
@@ -61,12 +65,42 @@ def heartbeats_and_the_job_name_the_dask_worker():
                 cluster.add_worker("--name", "second-bird")
 
 
+def pid_of(s, job):
+    return s.until_state(job, "succeeded", seconds=MANY)["output"]["pid"]
+
+
+@case
+def an_agent_has_a_process_that_is_kept_and_exits_with_its_worker():
+    with Cluster() as cluster, scene(cluster=cluster) as (s, _):
+        pid = pid_of(s, s.submit("mine"))
+        check(pid != cluster.workers[0].process.pid)
+        equal({pid_of(s, s.submit("mine")) for _ in range(3)}, {pid})
+        os.kill(pid, signal.SIGKILL)
+        other = pid_of(s, s.submit("mine"))
+        check(other != pid)
+        cluster.workers[0].process.kill()
+        until("it is gone", lambda: not os.path.exists(f"/proc/{other}"))
+
+
+@case
+def an_agents_process_without_tickets_exits():
+    sys.path.append(AGENTS)  # where the process looks, too
+    ticket = Ticket("mine", "dask_agents:talk", "", bridge="b")
+    with Server(agents={"mine": PULL}) as s:
+        processes, ticket = AgentProcesses(idle=0.5), replace(ticket, url=s.url)
+        for _ in range(2):  # the second time in another process
+            job = s.submit("mine")
+            equal(processes.run(ticket, "me", lambda: False), {"jobs": 1})
+            pid = pid_of(s, job)
+            until("it is gone", lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
+
+
 @case
 def agents_find_their_dask_worker_and_are_not_profiled():
     def usual(dask_worker):
         return dask_worker.periodic_callbacks["profile"].callback_time
 
-    with Cluster(workers=1) as cluster, Server(agents={"mine": PULL}) as s, bridge(s, cluster, graph="told"), \
+    with Cluster(workers=1) as cluster, Server(agents={"mine": PULL}) as s, bridge(s, cluster, "--in-worker", graph="told"), \
             Client(cluster.address) as client:
         done = s.until_state(s.submit("mine"), "succeeded", seconds=MANY)
         equal(done["output"], {"address": done["worker"].split()[1], "watched": False, "every": 100})
@@ -109,7 +143,7 @@ def resources_and_workers_are_kept_to():
             until("it is said", lambda: "none of the workers special is in" in (agents(s)["other"]["error"] or ""), seconds=MANY)
             equal([agents(s)[name]["queued"] for name in ("mine", "other")], [1, 1])
             cluster.add_worker("--name", "special", "--resources", "GPU=1")
-            pids = {s.until_state(job, "succeeded", seconds=MANY)["output"]["pid"] for job in jobs}
+            pids = {s.until_state(job, "succeeded", seconds=MANY)["output"]["ppid"] for job in jobs}
             equal(pids, {cluster.workers[1].process.pid})
 
 

@@ -26,7 +26,7 @@ def workers_without_the_module():
             contains(b.text(), "No module named 'dask_agents'")
             good = cluster.add_worker("--name", "c")
             done = s.until_state(job, "succeeded", seconds=MANY)
-            equal((done["attempt"], done["output"]["pid"]), (1, good.process.pid))
+            equal((done["attempt"], done["output"]["ppid"]), (1, good.process.pid))
 
 
 @case

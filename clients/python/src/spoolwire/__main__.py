@@ -27,7 +27,7 @@ import threading
 import time
 from typing import Any
 
-from . import companion, engines
+from . import agent_process, companion, engines
 from .agent import Agent, BrokenAgent, agent_of
 from .client import Client
 from .errors import GraphLoadError, SpoolwireError
@@ -71,6 +71,7 @@ def arguments() -> argparse.ArgumentParser:
     engines.add_celery(commands)
     engines.add_ray(commands)
     companion.add_companion(commands)
+    agent_process.add_tickets(commands)
     return parser
 
 
@@ -164,6 +165,9 @@ def main() -> None:
         if args.command == "companion":
             asyncio.run(companion.run(args))
             return
+        if args.command == "tickets":
+            exit_with(args.parent)
+            agent_process.serve(args, claim_stdout())
         if args.command == "ticket":
             sys.exit(asyncio.run(pull_once(args, named_agents(args.agents))))
         if args.pull and args.once:

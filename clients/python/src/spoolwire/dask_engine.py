@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from .agent_process import processes
 from .errors import SpoolwireError
-from .ticket import Outcome, Ticket
+from .ticket import Outcome, Ticket, run
 
 CONNECT = 10.0  # seconds
 BROKEN = 20.0  # seconds in which a worker that cannot import the agent gets no tickets
@@ -170,16 +171,25 @@ def ticket_task(spec: dict[str, Any]) -> dict[str, Any]:
     name = f"dask {worker.address}" + ("" if str(worker.name) == worker.address else f" {worker.name}")
     where = {"worker": name, "address": worker.address}
     try:
-        from spoolwire.dask_engine import profile
-        from spoolwire.ticket import Ticket, run
+        from spoolwire.dask_engine import run_ticket
+        from spoolwire.ticket import Ticket
     except ImportError as e:
         return {**where, "jobs": 0, "unreported": True,
                 "error": f"import error: {e} (install spoolwire there, or start the bridge with --upload-kit)"}
-    with profile.without_us(worker):
-        return {**where, **run(Ticket(**spec), name, lambda: worker.status.name not in ("running", "paused"))}
+    return {**where, **run_ticket(Ticket(**spec), name, worker)}
 
 
 ticket_task.__module__ = "__main__"  # pickled by value, like every function of a program's own
+
+
+def run_ticket(ticket: Ticket, name: str, worker: Any) -> Outcome:
+    def is_stopping() -> bool:
+        return worker.status.name not in ("running", "paused")
+
+    if not ticket.in_worker and not ticket.child:
+        return processes.run(ticket, name, is_stopping)
+    with profile.without_us(worker):
+        return run(ticket, name, is_stopping)
 
 
 class Profile:

@@ -62,6 +62,9 @@ def add_dask(commands: Any) -> None:
                       help="of the agent: the only workers that take its tickets, by address or name")
     dask.add_argument("--priority", metavar="N", type=int, action=Own,
                       help="of the agent: Dask runs tickets of a higher priority first (0)")
+    dask.add_argument("--in-worker", action=Own, nargs=0,
+                      help="of the agent: run it in the Dask worker's own process, for code that uses Dask's "
+                           "get_worker(), and not in one beside it, which is faster")
     dask.add_argument("--upload", metavar="FILE", action="append", default=[],
                       help="a .py, .zip or .egg that each Dask worker gets; repeatable")
     dask.add_argument("--upload-kit", action="store_true", help="give this package to each Dask worker, too")
@@ -130,6 +133,7 @@ def tickets_of(args: argparse.Namespace, agents: dict[str, Options]) -> list[Tic
     bridge = uuid.uuid4().hex
     return [Ticket(name, o["graph"], args.worker_url or url, None if args.keep_token else token,
                    stream=o.get("stream") or "events", jobs=o.get("jobs") or 1, child=bool(o.get("child")),
+                   in_worker=bool(o.get("in_worker")),
                    env=pairs(o["env"], "--env"), on_stop=o.get("on_stop") or "finish",
                    grace=10.0 if o.get("grace") is None else o["grace"], bridge=bridge)
             for name, o in agents.items()]

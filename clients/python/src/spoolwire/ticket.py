@@ -38,7 +38,8 @@ class Ticket:
     stream: str = "events"
     jobs: int = 1  # at most, one after another
     wait: float = 0.0  # for the first of them
-    child: bool = False  # the agent runs in a process of its own
+    child: bool = False  # the agent runs in a process of its own, for this ticket alone
+    in_worker: bool = False  # Dask: the agent runs in the worker, not in a process beside it
     env: Mapping[str, str] = field(default_factory=dict)
     on_stop: str = "return"
     grace: float = 10.0

@@ -21,7 +21,7 @@ async def talk(job):
         if asked.get("every"):
             await job.flush()
             await asyncio.sleep(asked["every"])
-    return {"attempt": job.assignment.attempt, "pid": os.getpid(), "env": os.environ.get("DASK_TEST")}
+    return {"attempt": job.assignment.attempt, "pid": os.getpid(), "ppid": os.getppid(), "env": os.environ.get("DASK_TEST")}
 
 
 async def told(job):
