@@ -18,6 +18,10 @@
 #include "base/must_check.h"
 #include "store/store.h"
 
+/* From so many bytes on, a channel's value or a state is shared by the copies of its thread, so
+ * that a copy costs rows, not bytes. */
+enum { CHECKPOINT_LARGE = 2048 };
+
 /* Bytes of the graph's serialiser, and its name for their format. */
 struct typed {
     struct str type, data;
@@ -81,7 +85,8 @@ MUST_CHECK int store_run_forget(struct store *s,
                                 struct error *err);
 /* Deletes all of a thread but the newest checkpoint in each ns. */
 MUST_CHECK int store_thread_thin(struct store *s, struct str thread, struct error *err);
-/* Copies to a thread that has none. */
+/* Copies to a thread that has none.  What either of them changes or deletes later, the other
+ * keeps. */
 MUST_CHECK int store_thread_copy(struct store *s,
                                  struct str from,
                                  struct str to,

@@ -22,9 +22,10 @@ static const struct store_table tables[] = {
       "state_updated# n_runs# is_temporary# state ttl_ms#", false },
     { "runs", "job# assistant metadata kwargs strategy modes# subgraphs#", false },
     { "checkpoints", "thread ns id parent type data* metadata versions", false },
-    { "channels", "thread ns channel version type data*", false },
+    { "large_values", "id# data*", false },
+    { "channels", "thread ns channel version type data* large#", false },
     { "run_writes", "thread ns checkpoint task idx# path channel type data* run", true },
-    { "run_states", "thread ns id state run", true },
+    { "run_states", "thread ns id state run large#", true },
     { "items", "owner namespace key value created# updated# ttl_ms# expires#", false },
     { "item_vectors", "owner namespace key vectors*", false },
     { "assistants", "id version# owner graph name description config context metadata created# "

@@ -249,6 +249,111 @@ static void a_thread_is_copied_and_forgotten(void **state)
     buf_done(&b);
 }
 
+/* --- large values --------------------------------------------------------------------------
+ */
+
+/* So many of one character that the store shares them between copies. */
+static struct str many(char (*to)[CHECKPOINT_LARGE], char of)
+{
+    memset(*to, of, sizeof(*to));
+    return str_make(*to, sizeof(*to));
+}
+
+/* The first character of a text that has no other, and its length in thousands. */
+static void put_many(struct buf *b, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        assert_int_equal(text.p[i], text.p[0]);
+    buf_str(b, str_head(text, text.n > 0));
+    buf_i64(b, (int64_t)text.n / 1000);
+    buf_char(b, ' ');
+}
+
+static int put_large_channel(void *arg, const struct channel_row *row)
+{
+    put_many(arg, row->value.data);
+    return 0;
+}
+
+static int put_large_state(void *arg, const struct checkpoint_row *of, struct str state)
+{
+    buf_str(arg, of->id);
+    put_many(arg, state);
+    return 0;
+}
+
+/* Of one channel and of all states of a thread. */
+static void put_values(struct store *s, const char *thread, struct buf *b)
+{
+    struct checkpoint_row of = place(thread, "", "1");
+    struct checkpoint_filter all = { .thread = of.thread };
+
+    of.versions = STR("{\"a\":\"1\"}");
+    ok(store_channels(s, &of, put_large_channel, b, err));
+    ok(store_states(s, &all, put_large_state, b, err));
+}
+
+static void save_large(struct store *s, const char *thread, const char *run, struct str value)
+{
+    struct checkpoint_row of = place(thread, "", "1");
+    struct channel_row row = { STR("a"), STR("1"), { STR("json"), value } };
+
+    of.run = str_of(run);
+    ok(store_channel_put(s, &of, &row, err));
+    ok(store_state_put(s, &of, value, err));
+}
+
+static void no_fault(void *arg, struct str what)
+{
+    (void)arg;
+    fail_msg("%.*s", STR_ARG(what));
+}
+
+static void assert_sound(struct store *s)
+{
+    if (s->admin != NULL && s->admin->check != NULL)
+        ok(store_check(s, no_fault, NULL, err));
+}
+
+static void copies_keep_large_values_whatever_becomes_of_the_others(void **state)
+{
+    struct store *s = begun(state);
+    char x[CHECKPOINT_LARGE], y[CHECKPOINT_LARGE];
+    struct buf b;
+
+    buf_init(&b, 1000);
+    save(s, "t", "", "1");
+    save_large(s, "t", "", many(&x, 'x'));
+    ok(store_thread_copy(s, STR("t"), STR("copy"), err));
+    ok(store_thread_copy(s, STR("copy"), STR("again"), err));
+    put_values(s, "again", &b);
+    assert_is(&b, "x2 1x2 ");
+
+    save_large(s, "copy", "", many(&y, 'y')); /* replaces its values alone */
+    put_values(s, "copy", &b);
+    put_values(s, "t", &b);
+    assert_is(&b, "y2 1y2 x2 1x2 ");
+    save_large(s, "copy", "", STR("")); /* and a small one replaces a large one */
+    put_values(s, "copy", &b);
+    assert_is(&b, "0 10 ");
+    save_large(s, "copy", "run", many(&y, 'z'));
+    assert_sound(s);
+    ok(store_run_forget(s, STR("copy"), STR("run"), err));
+    put_values(s, "copy", &b);
+    assert_is(&b, "z2 10 "); /* channels belong to no run */
+
+    ok(store_thread_forget(s, STR("t"), err));
+    ok(store_thread_thin(s, STR("again"), err));
+    put_values(s, "t", &b);
+    put_values(s, "again", &b);
+    assert_is(&b, "x2 1x2 ");
+    assert_sound(s);
+    ok(store_thread_forget(s, STR("again"), err));
+    ok(store_thread_forget(s, STR("copy"), err));
+    assert_sound(s); /* finds values that nothing names */
+    buf_done(&b);
+}
+
 static void what_a_job_has_saved_goes_with_it(void **state)
 {
     struct store *s = begun(state);
@@ -304,6 +409,7 @@ const struct contract_case contract_checkpoints[] = {
     CASE_NEEDS(a_state_is_seen_with_its_checkpoint, checkpoint_put),
     CASE_NEEDS(states_after_a_checkpoint_are_those_made_from_it, checkpoint_put),
     CASE_NEEDS(a_thread_is_copied_and_forgotten, checkpoint_put),
+    CASE_NEEDS(copies_keep_large_values_whatever_becomes_of_the_others, checkpoint_put),
     CASE_NEEDS(what_a_job_has_saved_goes_with_it, checkpoint_put),
     CASE_NEEDS(the_newest_state_is_read_with_other_wants, checkpoint_put),
     { .name = NULL },

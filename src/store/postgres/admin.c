@@ -28,17 +28,31 @@ int postgres_identity(struct store *s, char ret[STORE_IDENTITY_BYTES], struct er
     return code;
 }
 
-int postgres_check(struct store *s, store_finding_cb cb, void *arg, struct error *err)
+/* Tells what the rows of a statement without parameters say. */
+static int tell_rows(struct store *s,
+                     enum postgres_statement id,
+                     store_finding_cb cb,
+                     void *arg,
+                     struct error *err)
 {
     struct postgres_params p;
     PGresult *r = NULL;
 
-    params_init(&p, s, SQL_CHECK);
+    params_init(&p, s, id);
     int code = rows_get(&p, &r, err);
     for (int i = 0; i < PQntuples(r); i++)
         cb(arg, cell_text(r, i, 0));
     PQclear(r);
     return code;
+}
+
+int postgres_check(struct store *s, store_finding_cb cb, void *arg, struct error *err)
+{
+    int code = tell_rows(s, SQL_CHECK, cb, arg, err);
+
+    return code == 0 && postgres_of(s)->version >= SCHEMA_WITH_LARGE
+               ? tell_rows(s, SQL_CHECK_LARGE, cb, arg, err)
+               : code;
 }
 
 bool postgres_is_lost(struct store *s)

@@ -1,6 +1,9 @@
 /* Rows of checkpoints.
  *
- * The bytes of a channel are stored once for all checkpoints that share its version. */
+ * The bytes of a channel are stored once for all checkpoints that share its version.  Large
+ * ones, and large states, are in `large_values`, where copies of the thread share them;
+ * triggers delete those that no row names any more (schema.c).  A schema from before has all in
+ * the rows. */
 #include "store/postgres/postgres.h"
 
 #include "base/json.h"
@@ -61,6 +64,11 @@ int postgres_checkpoint_put(struct store *s,
     return code;
 }
 
+static bool is_large(struct store *s, struct str data)
+{
+    return data.n >= CHECKPOINT_LARGE && postgres_of(s)->version >= SCHEMA_WITH_LARGE;
+}
+
 int postgres_channel_put(struct store *s,
                          const struct checkpoint_row *of,
                          const struct channel_row *row,
@@ -68,7 +76,7 @@ int postgres_channel_put(struct store *s,
 {
     struct postgres_params p;
 
-    params_init(&p, s, SQL_CHANNEL_PUT);
+    params_init(&p, s, is_large(s, row->value.data) ? SQL_CHANNEL_PUT_LARGE : SQL_CHANNEL_PUT);
     params_text(&p, of->thread);
     params_text(&p, of->ns);
     params_text(&p, row->channel);
@@ -101,7 +109,7 @@ int postgres_state_put(struct store *s,
 {
     struct postgres_params p;
 
-    start_at(&p, s, SQL_STATE_PUT, of);
+    start_at(&p, s, is_large(s, state) ? SQL_STATE_PUT_LARGE : SQL_STATE_PUT, of);
     params_text(&p, state);
     put_run(&p, of);
     return write_rows(&p, NULL, err);
@@ -161,6 +169,23 @@ int postgres_thread_thin(struct store *s, struct str thread, struct error *err)
 
 /* --- reading --------------------------------------------------------------------- */
 
+/* A reader that has connected before the schema had large values connects again as soon as it
+ * has them: its statements would find empty rows. */
+static int renew(struct store *store, struct error *err)
+{
+    struct postgres_store *s = postgres_of(store);
+    PGresult *r = NULL;
+    int code = connection_ready(s, err);
+
+    if (code != 0 || s->role != STORE_READER || s->version >= SCHEMA_WITH_LARGE)
+        return code;
+    code = run_text(s, "SELECT version::int8 FROM spoolwire", &r, err);
+    if (code == 0 && cell_int(r, 0, 0) != s->version)
+        connection_close(s);
+    PQclear(r);
+    return code;
+}
+
 static struct typed typed_of(const PGresult *r, int i, int column)
 {
     return (struct typed){ cell_text(r, i, column), cell_text(r, i, column + 1) };
@@ -217,11 +242,13 @@ int postgres_channels(struct store *s,
     struct postgres_params p;
     PGresult *r = NULL;
 
+    int code = renew(s, err);
     params_init(&p, s, SQL_CHANNELS);
     params_text(&p, of->versions);
     params_text(&p, of->thread);
     params_text(&p, of->ns);
-    int code = rows_get(&p, &r, err);
+    if (code == 0)
+        code = rows_get(&p, &r, err);
     for (int i = 0; i < PQntuples(r); i++) {
         struct channel_row row = { .channel = cell_text(r, i, 0),
                                    .version = cell_text(r, i, 1),
@@ -266,8 +293,10 @@ static int each_state(struct postgres_params *p,
                       struct error *err)
 {
     PGresult *r = NULL;
-    int code = rows_get(p, &r, err);
+    int code = renew(&p->s->base, err);
 
+    if (code == 0)
+        code = rows_get(p, &r, err);
     for (int i = 0; i < PQntuples(r); i++) {
         struct checkpoint_row of = { .thread = thread,
                                      .ns = cell_text(r, i, 0),

@@ -232,6 +232,15 @@ int postgres_last_key(struct store *store,
     return code;
 }
 
+/* Ids that were copied did not come from the sequence. */
+static int skip_large(struct postgres_store *s, struct error *err)
+{
+    return run_text(s,
+                    "SELECT setval('large_values_id_seq', max(id)) FROM large_values "
+                    "HAVING max(id) > 0",
+                    NULL, err);
+}
+
 /* The last step of a copy. */
 int postgres_skip_keys(struct store *store,
                        enum store_keys kind,
@@ -243,6 +252,8 @@ int postgres_skip_keys(struct store *store,
     int64_t now = 0;
     int code = kind == STORE_JOB_KEYS ? partitions_keep_endings(s, err) : 0;
 
+    if (code == 0 && kind == STORE_JOB_KEYS)
+        code = skip_large(s, err);
     if (code == 0)
         code = postgres_last_key(store, kind, &now, err);
 

@@ -221,6 +221,7 @@ enum {
     SCHEMA_WITH_CRONS = 6,
     SCHEMA_WITH_VECTORS = 7, /* the table item_vectors */
     SCHEMA_WITH_WEBHOOKS = 8,
+    SCHEMA_WITH_LARGE = 9, /* the table large_values */
 };
 
 /* --- migration.c ----------------------------------------------------------------- */

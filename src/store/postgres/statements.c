@@ -21,6 +21,17 @@ static const char *const texts[SQL_STATEMENT_MAX] = { SQL_READING(TEXT_OF)
                                                           SQL_WRITING(TEXT_OF) };
 #undef TEXT_OF
 
+/* The texts of statements that are different on a schema without large values. */
+#define TEXT_AT(name, sql) [SQL_##name] = sql,
+static const char *const older_texts[SQL_STATEMENT_MAX] = { SQL_WITHOUT_LARGE(TEXT_AT) };
+#undef TEXT_AT
+
+static const char *text_of(const struct postgres_store *s, enum postgres_statement id)
+{
+    return s->version < SCHEMA_WITH_LARGE && older_texts[id] != NULL ? older_texts[id]
+                                                                     : texts[id];
+}
+
 const char *statement_name(enum postgres_statement id, bool must, char buffer[16])
 {
     (void)snprintf(buffer, 16, must ? "m%d" : "s%d", (int)id);
@@ -61,7 +72,7 @@ static int send_one(struct postgres_store *s, enum postgres_statement id, bool m
     buf_init(&sql, SQL_MAX_BYTES);
     if (must)
         buf_lit(&sql, "WITH changed AS (");
-    bool ok = number_params(texts[id], &sql);
+    bool ok = number_params(text_of(s, id), &sql);
     if (must)
         buf_lit(&sql, " RETURNING 1) SELECT must(count(*)) FROM changed");
     buf_char(&sql, '\0');
@@ -76,7 +87,7 @@ int statement_send_unnamed(struct postgres_params *p, const int *formats)
 {
     struct buf sql LOCAL_BUF(SQL_MAX_BYTES);
 
-    if (!number_params(texts[p->id], &sql))
+    if (!number_params(text_of(p->s, p->id), &sql))
         return 0;
     buf_char(&sql, '\0');
     return sql.error == 0 ? PQsendQueryParams(p->s->conn, sql.p, p->n, NULL, p->values,
@@ -98,8 +109,12 @@ bool statement_is_newer(const struct postgres_store *s, enum postgres_statement 
                           (id >= SQL_WEBHOOK_INSERT && id <= SQL_WEBHOOKS_EXPIRE) ||
                           id == SQL_MOVE_WEBHOOKS;
 
+    bool is_of_large =
+        id == SQL_CHANNEL_PUT_LARGE || id == SQL_STATE_PUT_LARGE || id == SQL_CHECK_LARGE;
+
     return (is_of_crons && s->version < SCHEMA_WITH_CRONS) ||
-           (is_of_webhooks && s->version < SCHEMA_WITH_WEBHOOKS);
+           (is_of_webhooks && s->version < SCHEMA_WITH_WEBHOOKS) ||
+           (is_of_large && s->version < SCHEMA_WITH_LARGE);
 }
 
 int statements_send(struct postgres_store *s)

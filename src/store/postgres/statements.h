@@ -47,6 +47,10 @@
  * them. */
 #define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions, run"
 #define CHANNEL_COLUMNS    "ns, channel, version, type, data"
+#define SQL_LARGE          ", large"
+/* The bytes of a row: a large value, or those that are in the row. */
+#define SQL_VALUE(of, column)                                                          \
+    "coalesce((SELECT l.data FROM large_values l WHERE l.id = " of ".large), " column ")"
 #define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
 #define STATE_COLUMNS      "ns, id, state, run"
 #define SQL_COPY(table, columns, order)                                                \
@@ -55,8 +59,8 @@
 #define SQL_LAST_WRITE                                                                 \
     "w.n = (SELECT max(n) FROM run_writes WHERE thread = w.thread AND ns = w.ns "      \
     "AND checkpoint = w.checkpoint AND task = w.task AND idx = w.idx) "
-#define SQL_SELECT_STATES                                                              \
-    "SELECT ns, id, parent, metadata, state FROM run_states states "                   \
+#define SQL_SELECT_STATES(state)                                                       \
+    "SELECT ns, id, parent, metadata, " state " FROM run_states states "               \
     "JOIN checkpoints USING (thread, ns, id) WHERE states.n = (SELECT max(s.n) FROM run_states s " \
     "WHERE s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 /* NULL stands for the greatest possible id. */
@@ -103,9 +107,41 @@
 /* A time of 0 means none, and stays 0. */
 #define SQL_MOVED(column) column " = CASE WHEN " column " = 0 THEN 0 ELSE " column " + ?1 END"
 
+#define SQL_LARGE_MISSING(table)                                                        \
+    " UNION ALL SELECT 'a row of " table " names large value ' || large || ', which is not there' FROM " \
+    table " t WHERE large IS NOT NULL AND NOT EXISTS (SELECT 1 FROM large_values WHERE id = t.large)"
 #define SQL_ORPHANS(table)                                                              \
     " UNION ALL SELECT 'a row of " table " belongs to job ' || job || ', which is not there' FROM " \
     table " t WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE key = t.job)"
+
+/* Those that read large values; how a state and the bytes of a channel are read. */
+#define SQL_READING_VALUES(X, state, data)                                             \
+    X(STATE, SQL_SELECT_STATES(state) "AND thread = ? AND ns = ? AND id = ?")          \
+    X(STATES_OF_NS, SQL_SELECT_STATES(state) "AND thread = ? AND ns = ? AND " SQL_OLDER) \
+    X(STATES, SQL_SELECT_STATES(state) "AND thread = ? AND " SQL_OLDER)                \
+    X(STATES_AFTER,                                                                    \
+      SQL_SELECT_STATES(state) "AND thread = ? AND ns = ? AND parent = ? ORDER BY id") \
+    X(STATE_NEWEST,                                                                    \
+      SQL_SELECT_STATES(state) "AND thread = ? AND ns = '' ORDER BY id DESC LIMIT 1")  \
+    X(CHANNELS, "SELECT k.channel, k.version, k.type, " data " "                       \
+      "FROM json_each_text(json_of(?)) WITH ORDINALITY v(key, value, n) "              \
+      "JOIN channels k ON k.thread = ? AND k.ns = ? AND k.channel = convert_to(v.key, 'UTF8') " \
+      "AND k.version = convert_to(v.value, 'UTF8') ORDER BY v.n")
+/* Those that write rows which may name a large value; its column, and what sets it to none. */
+#define SQL_WRITING_VALUES(X, large, none)                                             \
+    X(CHANNEL_PUT, "INSERT INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?) " \
+      "ON CONFLICT (thread, ns, channel, version) DO UPDATE SET type = excluded.type, " \
+      "data = excluded.data" none)                                                     \
+    X(STATE_PUT, "INSERT INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?) " \
+      "ON CONFLICT (thread, ns, id, run) DO UPDATE SET n = DEFAULT, state = excluded.state" none) \
+    /* These four must be in this order. */                                            \
+    X(CHECKPOINTS_COPY, SQL_COPY("checkpoints", CHECKPOINT_COLUMNS, ""))               \
+    X(CHANNELS_COPY, SQL_COPY("channels", CHANNEL_COLUMNS large, ""))                  \
+    X(WRITES_COPY, SQL_COPY("run_writes", WRITE_COLUMNS, " ORDER BY n"))               \
+    X(STATES_COPY, SQL_COPY("run_states", STATE_COLUMNS large, " ORDER BY n"))
+/* On a schema without large values. */
+#define SQL_WITHOUT_LARGE(X)                                                           \
+    SQL_READING_VALUES(X, "state", "k.data") SQL_WRITING_VALUES(X, "", "")
 
 #define SQL_READING(X)                                                                 \
     X(JOB_BY_ID, SQL_SELECT_JOBS "WHERE j.id = ?")                                     \
@@ -161,15 +197,7 @@
     X(CHECKPOINT, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND id = ?")     \
     X(CHECKPOINTS_OF_NS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND ns = ? AND " SQL_OLDER) \
     X(CHECKPOINTS, SQL_SELECT_CHECKPOINTS "WHERE thread = ? AND " SQL_OLDER)           \
-    X(STATE, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND id = ?")                 \
-    X(STATES_OF_NS, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND " SQL_OLDER)      \
-    X(STATES, SQL_SELECT_STATES "AND thread = ? AND " SQL_OLDER)                       \
-    X(STATES_AFTER, SQL_SELECT_STATES "AND thread = ? AND ns = ? AND parent = ? ORDER BY id") \
-    X(STATE_NEWEST, SQL_SELECT_STATES "AND thread = ? AND ns = '' ORDER BY id DESC LIMIT 1") \
-    X(CHANNELS, "SELECT k.channel, k.version, k.type, k.data "                         \
-      "FROM json_each_text(json_of(?)) WITH ORDINALITY v(key, value, n) "              \
-      "JOIN channels k ON k.thread = ? AND k.ns = ? AND k.channel = convert_to(v.key, 'UTF8') " \
-      "AND k.version = convert_to(v.value, 'UTF8') ORDER BY v.n")                      \
+    SQL_READING_VALUES(X, SQL_VALUE("states", "state"), SQL_VALUE("k", "k.data"))      \
     X(WRITES, "SELECT task, idx, path, channel, type, data FROM run_writes w WHERE thread = ? " \
       "AND ns = ? AND checkpoint = ? AND " SQL_LAST_WRITE "ORDER BY task, idx")        \
     X(THREAD_BY_ID, SQL_SELECT_THREADS "WHERE id = ?")                                 \
@@ -239,6 +267,12 @@
       "WHERE last_value + 1024 <= (SELECT max(key) FROM jobs)"                         \
       " UNION ALL SELECT 'the sequence thread_keys is behind the keys of threads' FROM thread_keys " \
       "WHERE last_value + 1024 <= (SELECT max(key) FROM threads)")                     \
+    X(CHECK_LARGE, "SELECT 'large value ' || id || ' is named by no row' FROM large_values v " \
+      "WHERE NOT EXISTS (SELECT 1 FROM channels WHERE large = v.id) "                  \
+      "AND NOT EXISTS (SELECT 1 FROM run_states WHERE large = v.id)"                   \
+      SQL_LARGE_MISSING("channels") SQL_LARGE_MISSING("run_states")                    \
+      " UNION ALL SELECT 'the sequence of large values is behind them' "               \
+      "FROM large_values_id_seq WHERE last_value < (SELECT max(id) FROM large_values)") \
     X(IDENTITY, "SELECT identity::text FROM spoolwire")                                \
     X(OPERATION, "SELECT answer FROM operations WHERE id = ?")                         \
     X(SHARDS, "SELECT count(*) FROM shards")                                           \
@@ -316,9 +350,6 @@
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (thread, ns, id) DO UPDATE SET "  \
       "parent = excluded.parent, type = excluded.type, data = excluded.data, "         \
       "metadata = excluded.metadata, versions = excluded.versions, run = excluded.run") \
-    X(CHANNEL_PUT, "INSERT INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?) " \
-      "ON CONFLICT (thread, ns, channel, version) DO UPDATE SET type = excluded.type, " \
-      "data = excluded.data")                                                          \
     X(WRITE_KEEP, "INSERT INTO run_writes(thread, " WRITE_COLUMNS ") "                     \
       "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS (SELECT 1 FROM run_writes " \
       "WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 AND idx = ?5)") \
@@ -327,17 +358,21 @@
       "ON CONFLICT (thread, ns, checkpoint, task, idx, run) DO UPDATE SET "            \
       "n = DEFAULT, path = excluded.path, channel = excluded.channel, type = excluded.type, " \
       "data = excluded.data")                                                          \
-    X(STATE_PUT, "INSERT INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?) " \
-      "ON CONFLICT (thread, ns, id, run) DO UPDATE SET n = DEFAULT, state = excluded.state") \
-    /* These four, and the next, must be in this order. */                             \
+    SQL_WRITING_VALUES(X, SQL_LARGE, ", large = NULL")                                 \
+    X(CHANNEL_PUT_LARGE, "WITH l AS (INSERT INTO large_values(data) VALUES(?6) RETURNING id) " \
+      "INSERT INTO channels(thread, " CHANNEL_COLUMNS SQL_LARGE ") "                   \
+      "SELECT ?1, ?2, ?3, ?4, ?5, ''::bytea, id FROM l "                               \
+      "ON CONFLICT (thread, ns, channel, version) DO UPDATE SET type = excluded.type, " \
+      "data = excluded.data, large = excluded.large")                                  \
+    X(STATE_PUT_LARGE, "WITH l AS (INSERT INTO large_values(data) VALUES(?4) RETURNING id) " \
+      "INSERT INTO run_states(thread, " STATE_COLUMNS SQL_LARGE ") "                   \
+      "SELECT ?1, ?2, ?3, ''::bytea, ?5, id FROM l ON CONFLICT (thread, ns, id, run) " \
+      "DO UPDATE SET n = DEFAULT, state = excluded.state, large = excluded.large")     \
+    /* These four must be in this order. */                                            \
     X(CHECKPOINTS_DELETE, "DELETE FROM checkpoints WHERE thread = ?")                  \
     X(CHANNELS_DELETE, "DELETE FROM channels WHERE thread = ?")                        \
     X(WRITES_DELETE, "DELETE FROM run_writes WHERE thread = ?")                        \
     X(STATES_DELETE, "DELETE FROM run_states WHERE thread = ?")                        \
-    X(CHECKPOINTS_COPY, SQL_COPY("checkpoints", CHECKPOINT_COLUMNS, ""))                   \
-    X(CHANNELS_COPY, SQL_COPY("channels", CHANNEL_COLUMNS, ""))                            \
-    X(WRITES_COPY, SQL_COPY("run_writes", WRITE_COLUMNS, " ORDER BY n"))                   \
-    X(STATES_COPY, SQL_COPY("run_states", STATE_COLUMNS, " ORDER BY n"))                   \
     X(CHECKPOINTS_OF_RUN_DELETE, "DELETE FROM checkpoints WHERE thread = ? AND run = ?") \
     X(WRITES_OF_RUN_DELETE, "DELETE FROM run_writes WHERE thread = ? AND run = ?")     \
     X(STATES_OF_RUN_DELETE, "DELETE FROM run_states WHERE thread = ? AND run = ?")     \

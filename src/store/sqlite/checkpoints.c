@@ -1,7 +1,9 @@
 /* Rows of checkpoints.
  *
  * The bytes of a channel are stored once for all checkpoints that share its version: a thread
- * with a thousand messages and a thousand checkpoints would be a million messages otherwise. */
+ * with a thousand messages and a thousand checkpoints would be a million messages otherwise.
+ * Large ones, and large states, are in `large_values`, where copies of the thread share them;
+ * triggers delete those that no row names any more (schema.c). */
 #include "store/checkpoints.h"
 #include "store/sqlite/sqlite.h"
 
@@ -41,13 +43,43 @@ int sqlite_checkpoint_put(struct store *s, const struct checkpoint_row *row, str
     return write_run(s, &b, NULL, err);
 }
 
+/* Where the bytes of a row are: in the row, or in `large_values`. */
+struct placed {
+    struct str data;
+    int64_t large; /* 0: they are `data` */
+};
+
+static int place(struct store *s, struct str data, struct placed *ret, struct error *err)
+{
+    *ret = (struct placed){ .data = data };
+    if (data.n < CHECKPOINT_LARGE)
+        return 0;
+    struct binder b = statement_bind(s, STATEMENT_LARGE_PUT);
+    bind_blob(&b, data);
+    int code = write_run(s, &b, NULL, err);
+    if (code == 0)
+        *ret = (struct placed){ STR(""), sqlite3_last_insert_rowid(sqlite_of(s)->db) };
+    return code;
+}
+
+static void bind_large(struct binder *b, const struct placed *at)
+{
+    if (at->large != 0)
+        bind_int(b, at->large);
+    else
+        bind_text(b, STR_NONE);
+}
+
 int sqlite_channel_put(struct store *s,
                        const struct checkpoint_row *of,
                        const struct channel_row *row,
                        struct error *err)
 {
+    struct placed at;
     int code = write_ready(s, err);
 
+    if (code == 0)
+        code = place(s, row->value.data, &at, err);
     if (code != 0)
         return code;
     struct binder b = statement_bind(s, STATEMENT_CHANNEL_PUT);
@@ -55,7 +87,8 @@ int sqlite_channel_put(struct store *s,
     bind_text(&b, of->ns);
     bind_text(&b, row->channel);
     bind_text(&b, row->version);
-    bind_typed(&b, &row->value);
+    bind_typed(&b, &(struct typed){ row->value.type, at.data });
+    bind_large(&b, &at);
     return write_run(s, &b, NULL, err);
 }
 
@@ -85,14 +118,24 @@ int sqlite_state_put(struct store *s,
                      struct str state,
                      struct error *err)
 {
+    struct placed at;
     int code = write_ready(s, err);
 
+    if (code == 0)
+        code = place(s, state, &at, err);
     if (code != 0)
         return code;
-    struct binder b = statement_bind(s, STATEMENT_STATE_PUT);
+    struct binder b = statement_bind(s, STATEMENT_STATE_DELETE);
     bind_place(&b, of);
-    bind_text(&b, state);
     bind_run(&b, of);
+    code = write_run(s, &b, NULL, err);
+    if (code != 0)
+        return code;
+    b = statement_bind(s, STATEMENT_STATE_PUT);
+    bind_place(&b, of);
+    bind_text(&b, at.data);
+    bind_run(&b, of);
+    bind_large(&b, &at);
     return write_run(s, &b, NULL, err);
 }
 

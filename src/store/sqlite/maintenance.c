@@ -8,13 +8,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Large values that no row names, and those that are named and are not there. */
+#define LARGE_MISSING(table)                                                        \
+    "SELECT 'a row of " table " of thread ' || thread || ' names large value ' || " \
+    "large || ', which is not there' FROM " table " WHERE large IS NOT NULL "       \
+    "AND large NOT IN (SELECT id FROM large_values)"
+#define LARGE_FAULTS                                                                         \
+    "SELECT 'large value ' || id || ' is named by no row' FROM large_values v "              \
+    "WHERE NOT EXISTS (SELECT 1 FROM channels WHERE large = v.id) "                          \
+    "AND NOT EXISTS (SELECT 1 FROM run_states WHERE large = v.id) UNION ALL " LARGE_MISSING( \
+        "channels") " UNION ALL " LARGE_MISSING("run_states")
+
 enum { BACKUP_PAGES = 1000, BACKUP_PAUSE_MS = 20, MAX_PATH = 4096 };
 
-int sqlite_check(struct store *store, store_finding_cb cb, void *arg, struct error *err)
+/* Tells what the rows of @sql say. */
+static int tell_rows(struct sqlite_store *s,
+                     const char *sql,
+                     store_finding_cb cb,
+                     void *arg,
+                     struct error *err)
 {
-    struct sqlite_store *s = sqlite_of(store);
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check", -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
 
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(stmt);
@@ -25,6 +40,14 @@ int sqlite_check(struct store *store, store_finding_cb cb, void *arg, struct err
     int code = rc == SQLITE_DONE ? 0 : fault(&s->base, rc, err); /* before finalize */
     (void)sqlite3_finalize(stmt);                                /* repeats the error */
     return code;
+}
+
+int sqlite_check(struct store *store, store_finding_cb cb, void *arg, struct error *err)
+{
+    struct sqlite_store *s = sqlite_of(store);
+    int code = tell_rows(s, "PRAGMA integrity_check", cb, arg, err);
+
+    return code == 0 ? tell_rows(s, LARGE_FAULTS, cb, arg, err) : code;
 }
 
 /* --- a copy ---------------------------------------------------------------------- */

@@ -10,6 +10,11 @@
 
 #define APPLICATION_ID 0x53705772 /* "SpWr" */
 
+/* In a trigger: the row @old does not name its large value any more. */
+#define LARGE_GO(table)                                             \
+    "DELETE FROM large_values WHERE id = old.large AND NOT EXISTS " \
+    "(SELECT 1 FROM " table " WHERE large = old.large); "
+
 static const char *const steps[] = {
     /* 1: jobs and records. */
     "CREATE TABLE jobs ("
@@ -337,6 +342,21 @@ static const char *const steps[] = {
     "CREATE INDEX webhooks_due ON webhooks(due) WHERE state = 'pending';"
     "CREATE INDEX webhooks_thread ON webhooks(thread, n) WHERE state = 'pending';"
     "CREATE INDEX webhooks_expiry ON webhooks(expires) WHERE expires > 0;",
+    /* 21: large values of channels and states, which the copies of a thread share: a value
+     * goes with the last row that names it.  Values from before stay where they are. */
+    "CREATE TABLE large_values (id INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;"
+    "ALTER TABLE channels ADD COLUMN large INTEGER;"
+    "ALTER TABLE run_states ADD COLUMN large INTEGER;"
+    "CREATE INDEX channels_large ON channels(large) WHERE large IS NOT NULL;"
+    "CREATE INDEX states_large ON run_states(large) WHERE large IS NOT NULL;"
+    "CREATE TRIGGER channels_large_go AFTER DELETE ON channels WHEN old.large IS NOT NULL "
+    "BEGIN " LARGE_GO(
+        "channels") "END;"
+                    "CREATE TRIGGER channels_large_change AFTER UPDATE OF large ON channels "
+                    "WHEN old.large IS NOT NULL BEGIN " LARGE_GO(
+                        "channels") "END;"
+                                    "CREATE TRIGGER states_large_go AFTER DELETE ON run_states WHEN old.large IS NOT NULL "
+                                    "BEGIN " LARGE_GO("run_states") "END;",
 };
 
 enum { VERSION = sizeof(steps) / sizeof(steps[0]) };

@@ -66,9 +66,12 @@
 /* Columns of the tables of checkpoints after `thread`, in the order of the functions that put
  * them. */
 #define CHECKPOINT_COLUMNS "ns, id, parent, type, data, metadata, versions"
-#define CHANNEL_COLUMNS    "ns, channel, version, type, data"
+#define CHANNEL_COLUMNS    "ns, channel, version, type, data, large"
 #define WRITE_COLUMNS      "ns, checkpoint, task, idx, path, channel, type, data, run"
-#define STATE_COLUMNS      "ns, id, state, run"
+#define STATE_COLUMNS      "ns, id, state, run, large"
+/* The bytes of a row: a large value, or those that are in the row. */
+#define VALUE(of, column) \
+    "ifnull((SELECT v.data FROM large_values v WHERE v.id = " of ".large), " column ")"
 #define COPY(table, columns)                                                       \
     "INSERT INTO " table "(thread, " columns ") SELECT ?, " columns " FROM " table \
     " WHERE thread = ? ORDER BY rowid"
@@ -79,11 +82,13 @@
     "idx = w.idx)"
 #define SELECT_CHECKPOINTS "SELECT " CHECKPOINT_COLUMNS " FROM checkpoints "
 /* The last state of each checkpoint. */
-#define SELECT_STATES                                                    \
-    "SELECT ns, id, parent, metadata, state FROM run_states states "     \
-    "JOIN checkpoints USING (thread, ns, id) "                           \
-    "WHERE states.rowid = (SELECT max(s.rowid) FROM run_states s WHERE " \
-    "s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
+#define SELECT_STATES                                                                 \
+    "SELECT ns, id, parent, metadata, " VALUE(                                        \
+        "states",                                                                     \
+        "state") " "                                                                  \
+                 "FROM run_states states JOIN checkpoints USING (thread, ns, id) "    \
+                 "WHERE states.rowid = (SELECT max(s.rowid) FROM run_states s WHERE " \
+                 "s.thread = states.thread AND s.ns = states.ns AND s.id = states.id) "
 
 /* In the order of each() and sqlite_assistant_insert(). */
 #define ASSISTANT_COLUMNS                                                                \
@@ -158,9 +163,11 @@ static const char *const sql[STATEMENT_MAX] = {
         SELECT_STATES "AND thread = ? AND id < ifnull(?, x'ff') ORDER BY id DESC",
     [STATEMENT_STATES_AFTER] =
         SELECT_STATES "AND thread = ? AND ns = ? AND parent = ? ORDER BY id",
-    [STATEMENT_CHANNELS] =
-        "SELECT c.channel, c.version, c.type, c.data FROM json_each(?) v CROSS JOIN channels c "
-        "WHERE c.thread = ? AND c.ns = ? AND c.channel = v.key AND c.version = v.value",
+    [STATEMENT_CHANNELS] = "SELECT c.channel, c.version, c.type, " VALUE(
+        "c",
+        "c.data") " FROM json_each(?) n "
+                  "CROSS JOIN channels c "
+                  "WHERE c.thread = ? AND c.ns = ? AND c.channel = n.key AND c.version = n.value",
     [STATEMENT_WRITES] = "SELECT task, idx, path, channel, type, data FROM run_writes w "
                          "WHERE thread = ? AND ns = ? AND checkpoint = ? AND " LAST_WRITE " "
                          "ORDER BY task, idx",
@@ -269,16 +276,23 @@ static const char *const sql[STATEMENT_MAX] = {
     [STATEMENT_CHECKPOINT_PUT] =
         "INSERT OR REPLACE INTO checkpoints(thread, " CHECKPOINT_COLUMNS
         ") VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_LARGE_PUT] = "INSERT INTO large_values(data) VALUES(?)",
     [STATEMENT_CHANNEL_PUT] =
-        "INSERT OR REPLACE INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?)",
+        "INSERT INTO channels(thread, " CHANNEL_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET type = excluded.type, data = excluded.data, "
+        "large = excluded.large",
     [STATEMENT_WRITE_KEEP] =
         "INSERT " WRITE "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS "
         "(SELECT 1 FROM run_writes WHERE thread = ?1 AND ns = ?2 AND checkpoint = ?3 AND task = ?4 "
         "AND idx = ?5)",
     [STATEMENT_WRITE_REPLACE] =
         "INSERT OR REPLACE " WRITE "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    /* Before STATE_PUT: a row that is replaced gets a new place in the order, and no trigger
+     * would see it go. */
+    [STATEMENT_STATE_DELETE] =
+        "DELETE FROM run_states WHERE thread = ? AND ns = ? AND id = ? AND run = ?",
     [STATEMENT_STATE_PUT] =
-        "INSERT OR REPLACE INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?)",
+        "INSERT INTO run_states(thread, " STATE_COLUMNS ") VALUES(?, ?, ?, ?, ?, ?)",
     [STATEMENT_CHECKPOINTS_DELETE] = "DELETE FROM checkpoints WHERE thread = ?",
     [STATEMENT_CHANNELS_DELETE] = "DELETE FROM channels WHERE thread = ?",
     [STATEMENT_WRITES_DELETE] = "DELETE FROM run_writes WHERE thread = ?",

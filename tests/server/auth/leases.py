@@ -218,6 +218,9 @@ def downgrade(path, holder):
     db = sqlite3.connect(path)
     db.executescript("ALTER TABLE jobs DROP COLUMN unsigned_attempt; DROP TABLE suspects; DROP TABLE clock;"
                      "DROP TABLE webhooks; DROP TABLE crons; DROP TRIGGER item_vectors_go; DROP TABLE item_vectors;"
+                     "DROP TRIGGER channels_large_go; DROP TRIGGER channels_large_change; DROP TRIGGER states_large_go;"
+                     "DROP INDEX channels_large; DROP INDEX states_large; DROP TABLE large_values;"
+                     "ALTER TABLE channels DROP COLUMN large; ALTER TABLE run_states DROP COLUMN large;"
                      "DELETE FROM secrets WHERE name = 'lease'; PRAGMA user_version = 14;")
     db.execute("UPDATE jobs SET holder = ?, request_id = 'r' WHERE state = 'running' AND agent = 'pull'", (holder,))
     db.commit()

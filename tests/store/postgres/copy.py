@@ -1,5 +1,6 @@
 """`spoolwire db copy`, from SQLite to PostgreSQL and back: leases, tokens and cursors stay valid."""
 
+import base64
 import contextlib
 import json
 import os
@@ -53,6 +54,20 @@ def fill(s):
     return Worker(s).lease()
 
 
+def save(s, lease, id, size):
+    """A checkpoint with a channel of that size."""
+    value = {"type": "json", "data": base64.b64encode(b"x" * size).decode()}
+    fence = f"?job={lease.job}&lease={lease.token}"
+    answer = s.post(f"/v1/worker/threads/{lease.job}/checkpoints{fence}",
+                    {"ns": "", "id": id, "checkpoint": value, "metadata": {}, "versions": {"a": id}, "blobs": {"a": {"version": id, **value}}})
+    equal(answer.status, 200, repr(answer))
+
+
+def saved(s, lease, id):
+    answer = s.post(f"/v1/worker/threads/{lease.job}/checkpoints/get?job={lease.job}&lease={lease.token}", {"ns": "", "id": id})
+    return len(base64.b64decode(answer.json["checkpoint"]["blobs"]["a"]["data"]))
+
+
 def copy(source, target, want=0):
     done = subprocess.run([PROGRAM, "db", "copy", "--from", source, "--to", target, *(["--json"] if want == 0 else [])],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS)
@@ -70,6 +85,7 @@ def there_and_back():
     first, url, back = os.path.join(SERVER.folder, "there.db"), SERVER.url(), os.path.join(SERVER.folder, "back.db")
     with Gateway(first) as s:
         lease = fill(s)
+        save(s, lease, "1", 5000)
         seen = looks(s)
         contains(copy(first, back, want=3), "--from", "in use by another server")
     secret = subprocess.run([PROGRAM, "token", "create", "--data", first, "--scope", "admin"], stdout=subprocess.PIPE, check=True,
@@ -91,6 +107,8 @@ def there_and_back():
                 equal(found[part], seen[part], part)
             answer = s.post(f"/v1/worker/jobs/{lease.job}/events?lease={lease.token}", token("more"))
             equal(answer.status, 200, repr(answer))
+            save(s, lease, "2", 6000)
+            equal([saved(s, lease, id) for id in "12"], [5000, 6000])
             equal(s.post("/v1/jobs", {"agent": "pull", "input": "x", "job_id": "new"}).status, 202)
     check(int(SERVER.sql("SELECT max(key) FROM jobs", name_of(url))) > last)
     contains(subprocess.run([PROGRAM, "db", "check", "--store", url], stdout=subprocess.PIPE, check=True, timeout=SECONDS).stdout.decode(),

@@ -52,7 +52,7 @@ def the_environment_of_libpq_counts():
     url = SERVER.url()
     env = {"PGHOST": "127.0.0.1", "PGPORT": str(SERVER.port), "PGUSER": "spoolwire", "PGDATABASE": name_of(url)}
     equal(driver("open", "postgres://", env=env), (0, "ok\n"))
-    equal(SERVER.sql("SELECT version FROM spoolwire", name_of(url)), "8")
+    equal(SERVER.sql("SELECT version FROM spoolwire", name_of(url)), "9")
     equal(driver("open", url.replace("postgres://", "postgresql://")), (0, "ok\n"))
 
 

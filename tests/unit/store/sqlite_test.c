@@ -512,7 +512,7 @@ static void an_older_file_is_brought_up_to_date(void **state)
         "DROP TABLE suspects;"
         "DROP INDEX jobs_unpublished; ALTER TABLE jobs DROP COLUMN published;"
         "DROP TABLE webhooks; DROP TABLE item_vectors; DROP TABLE crons; DROP TABLE assistants; DROP TABLE items; DROP TABLE checkpoints; DROP TABLE channels; DROP TABLE run_writes;"
-        "DROP TABLE run_states; DROP TABLE threads; DROP TABLE runs; DROP INDEX jobs_thread;"
+        "DROP TABLE run_states; DROP TABLE large_values; DROP TABLE threads; DROP TABLE runs; DROP INDEX jobs_thread;"
         "ALTER TABLE jobs DROP COLUMN thread; ALTER TABLE jobs DROP COLUMN ordinal;"
         "ALTER TABLE jobs DROP COLUMN not_before;"
         "ALTER TABLE jobs DROP COLUMN values_seq;"
