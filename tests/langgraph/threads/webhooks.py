@@ -1,99 +1,23 @@
 """Webhooks: real receivers, the stock library that verifies signatures, crashes, and what is refused."""
 
 import base64
-import contextlib
 import json
-import socket
+import os
+import subprocess
+import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from langgraph_sdk import get_sync_client
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from gateway import WAIT, Worker, reserve, until
 from graphs import serve
-from harness import case, check, contains, equal, spoolwire
+from harness import PROGRAM, case, check, contains, equal, spoolwire
+from receivers import Receiver, finish, in_state, one, start
 
 SECRETS = ["whsec_" + base64.b64encode(bytes([i]) * 32).decode() for i in (1, 2)]
 LOCAL = ("--webhook-allow", "*,/", "--webhook-private", "127.0.0.1,localhost", "--webhook-retry", "50ms")
-
-
-class Receiver:
-    """A receiver of webhooks on a port of its own.  @answer gets the handler and the number of the request, from 0; it answers."""
-
-    def __init__(self, answer=None, port=0, address="127.0.0.1"):
-        self.got, self.answer = [], answer or (lambda handler, n: handler.say(200))
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def say(self, status, headers=(), body=b"{}"):
-                self.send_response(status)
-                for name, value in headers:
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                with receiver.lock:
-                    n = len(receiver.got)
-                    receiver.got.append((self.path, dict(self.headers), body))
-                with contextlib.suppress(OSError):
-                    receiver.answer(self, n)
-
-            do_GET = do_POST
-
-            def log_message(self, *_):
-                pass
-
-        class Threads(ThreadingHTTPServer):
-            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            daemon_threads = True
-
-        self.lock = threading.Lock()
-        self.server = Threads((address, port), Handler)
-        self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/hook"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def bodies(self):
-        with self.lock:
-            return [json.loads(body) for _, _, body in self.got]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
-
-
-def start(s, hook, thread="t", **more):
-    a = s.post(f"/threads/{thread}/runs", {"assistant_id": "agent", "input": {}, "webhook": hook, "if_not_exists": "create", **more})
-    equal(a.status, 200, a)
-    return a.json["run_id"]
-
-
-def finish(s, how="success", values=None):
-    lease = Worker(s, "agent").lease()
-    if values is not None:
-        lease.send([[], "values", values])
-    lease.finish(how)
-    return lease.job
-
-
-def one(s, run):
-    a = s.get(f"/v1/webhooks/{run}")
-    return a.json if a.status == 200 else None
-
-
-def in_state(s, run, state, seconds=WAIT):
-    return until(f"its webhook is {state}", lambda: (one(s, run) or {}).get("state") == state and one(s, run), seconds)
 
 
 @case
@@ -333,6 +257,19 @@ def a_name_that_means_a_private_address_is_not_connected_to():
         contains(dead["reason"], "'localhost' has private addresses only")
         contains(dead["reason"], "webhook_private")
         equal((dead["attempts"], dead["http_status"], r.got), (1, None, []))
+
+
+@case
+def the_dns_is_asked_once_and_nothing_else_is_connected_to():
+    apart = ["unshare", "--mount", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("    skipped: this user may not have a network of its own")
+        return
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rebinding.py")
+    env = {k: v for k, v in os.environ.items() if k != "TEST_STORE"}  # a database is in the other network
+    done = subprocess.run([*apart, sys.executable, script, os.path.dirname(PROGRAM)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+    equal(done.returncode, 0, done.stdout.decode())
+    contains(done.stdout.decode(), "3 passed, 0 failed")
 
 
 @case
