@@ -153,7 +153,7 @@ async function oneOfThread({ url }, tokens, ms) {
     let [first, n, rest] = [undefined, 0, ''];
 
     for await (const piece of events.body.pipeThrough(new TextDecoderStream())) {
-        const frames = (rest + piece).split('\n\n');
+        const frames = (rest + piece.replaceAll('\r', '')).split('\n\n'); // the Python server ends lines with CR and LF
         rest = frames.pop();
         for (const frame of frames) {
             const data = /^data: (.*)$/m.exec(frame)?.[1];
