@@ -780,11 +780,13 @@ export interface RawLlmEnd extends RawOfRun<"llm.end"> {
 export interface RawToolStart extends RawStart<"tool.start"> {
     call?: string;
     preview?: string;
+    mirror?: true;
 }
 
 export interface RawToolEnd extends RawEnd<"tool.end"> {
     call?: string;
     preview?: string;
+    mirror?: true;
 }
 
 export interface RawState<Kind extends string> extends RawAnywhere<Kind> {

@@ -1,7 +1,7 @@
 /* Thread events of the channel `tools`.
  *
  * Runs of tools that the worker's events tell, and parts of the stream mode `tools`, whose
- * names differ by language.  A part that events have told too (`mirror`) is not told again.
+ * names differ by language.  What the other of the two has told (`mirror`) is not told again.
  *
  *     LangGraph.js      Python           event
  *     on_tool_start     tool-started     tool-started         tool_call_id, tool_name, input
@@ -45,7 +45,7 @@ static struct str call_of(const struct record *rec)
 
 void thread_on_tool_start(const struct record *rec, struct frames *out)
 {
-    struct buf *b = begin(rec, STR("tool-started"), call_of(rec), out);
+    struct buf *b = rec->mirror ? NULL : begin(rec, STR("tool-started"), call_of(rec), out);
 
     if (b == NULL)
         return;
@@ -57,8 +57,8 @@ void thread_on_tool_start(const struct record *rec, struct frames *out)
 void thread_on_tool_end(const struct record *rec, struct frames *out)
 {
     bool is_error = !str_absent(rec->error);
-    struct buf *b =
-        begin(rec, is_error ? STR("tool-error") : STR("tool-finished"), call_of(rec), out);
+    struct str event = is_error ? STR("tool-error") : STR("tool-finished");
+    struct buf *b = rec->mirror ? NULL : begin(rec, event, call_of(rec), out);
 
     if (b == NULL)
         return;

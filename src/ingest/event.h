@@ -114,9 +114,10 @@ struct event {
     bool interrupted;           /* a callback error that is GraphInterrupt */
     bool pause;
     bool lossy;
-    bool top;     /* run starts: certainly a top-level execution (native agents) */
-    bool derived; /* run starts: derived by the fold, the worker did not announce the run */
-    bool outer;   /* models, tools: counted to the graph around the node (record_graph_ns) */
+    bool top;       /* run starts: certainly a top-level execution (native agents) */
+    bool derived;   /* run starts: derived by the fold, the worker did not announce the run */
+    bool outer;     /* models, tools: counted to the graph around the node (record_graph_ns) */
+    bool is_mirror; /* tools: readers of threads have been told by a stream part */
     bool run_is_name; /* `run` is a name, which every visit and every call repeats */
     bool owes;        /* `agent`'s agent.done: the node's graph.node_complete comes by itself */
 };

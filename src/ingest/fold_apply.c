@@ -402,6 +402,14 @@ static int apply_values(struct fold *f, const struct record *rec, struct run *ru
     return 0;
 }
 
+static int apply_checkpoints(struct fold *f, const struct record *rec, struct run *run)
+{
+    (void)run;
+    if (rec->info.ns.n == 0)
+        f->step = rec->info.step;
+    return 0;
+}
+
 /* The root's updates, {"node": update}: what its nodes have put out. */
 static int apply_updates(struct fold *f, const struct record *rec, struct run *run)
 {
@@ -455,6 +463,7 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
     f->has_report = false;
     buf_clear(&f->answer);
     f->node_failed = false;
+    f->step = RECORD_NO_NUMBER;
     f->n_calls = 0;
     f->scopes = NULL;
     f->last_found = NULL;
@@ -466,31 +475,19 @@ static int apply_update(struct fold *f, const struct record *rec, struct run *ru
 static int (*const apply_kind[REC_KIND_MAX])(struct fold *,
                                              const struct record *,
                                              struct run *) = {
-    [REC_JOB_UPDATE] = apply_update,
-    [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
-    [REC_JOB_START] = apply_job,
-    [REC_JOB_END] = apply_job,
-    [REC_JOB_INTERRUPT] = apply_question,
-    [REC_JOB_PAUSED] = apply_question,
-    [REC_JOB_RESUMED] = apply_job,
-    [REC_RUN_START] = apply_starts,
-    [REC_RUN_END] = apply_ends,
-    [REC_RUN_INFO] = apply_info,
-    [REC_NODE_START] = apply_starts,
-    [REC_NODE_END] = apply_ends,
-    [REC_NODE_COMPLETE] = apply_complete,
-    [REC_LLM_START] = apply_starts,
-    [REC_LLM_DELTA] = apply_delta,
-    [REC_LLM_END] = apply_model_end,
-    [REC_LLM_REPEAT] = apply_repeat,
-    [REC_TOOL_START] = apply_starts,
-    [REC_TOOL_END] = apply_ends,
-    [REC_RETRIEVER_START] = apply_starts,
-    [REC_RETRIEVER_END] = apply_ends,
-    [REC_STATE_VALUES] = apply_values,
-    [REC_STATE_UPDATES] = apply_updates,
-    [REC_MESSAGE] = apply_message,
-    [REC_SECTION_END] = apply_section_end,
+    [REC_JOB_UPDATE] = apply_update,      [REC_JOB_CANCEL_REQUESTED] = apply_cancel,
+    [REC_JOB_START] = apply_job,          [REC_JOB_END] = apply_job,
+    [REC_JOB_INTERRUPT] = apply_question, [REC_JOB_PAUSED] = apply_question,
+    [REC_JOB_RESUMED] = apply_job,        [REC_RUN_START] = apply_starts,
+    [REC_RUN_END] = apply_ends,           [REC_RUN_INFO] = apply_info,
+    [REC_NODE_START] = apply_starts,      [REC_NODE_END] = apply_ends,
+    [REC_NODE_COMPLETE] = apply_complete, [REC_LLM_START] = apply_starts,
+    [REC_LLM_DELTA] = apply_delta,        [REC_LLM_END] = apply_model_end,
+    [REC_LLM_REPEAT] = apply_repeat,      [REC_TOOL_START] = apply_starts,
+    [REC_TOOL_END] = apply_ends,          [REC_RETRIEVER_START] = apply_starts,
+    [REC_RETRIEVER_END] = apply_ends,     [REC_STATE_VALUES] = apply_values,
+    [REC_STATE_UPDATES] = apply_updates,  [REC_STATE_CHECKPOINTS] = apply_checkpoints,
+    [REC_MESSAGE] = apply_message,        [REC_SECTION_END] = apply_section_end,
     [REC_ARTIFACT] = apply_artifact,
 };
 

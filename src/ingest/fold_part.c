@@ -2,8 +2,9 @@
  *
  * Parts also come alone, from `graph.stream`.  Then the fold derives the executions from them:
  * one starts at its `tasks` start, else at the first part with a new namespace, and ends at its
- * `tasks` result, else at its `updates`.  Once runs have been announced by events, parts say
- * nothing about executions and tokens. */
+ * `tasks` result, else at its `updates`.  Its step is the one after the newest checkpoint; its
+ * tools are those of mode `tools` (fold_tool.c).  Once runs have been announced by events,
+ * parts say nothing about executions and tokens. */
 #include "base/error.h"
 #include "ingest/fold_state.h"
 #include "ingest/repr.h"
@@ -578,6 +579,23 @@ static int exec_of_part(struct fold *f, const struct event *ev, struct run **ret
                       nested ? RECORD_NO_NUMBER : ev->step, ret);
 }
 
+/* LangChain ends a model's stream with an empty chunk of its own.  Where the model's chunks
+ * have ids, its id is another one: it belongs to the model that streams. */
+static struct run *model_to_end(const struct fold *f,
+                                const struct event *ev,
+                                const struct run *exec)
+{
+    const yyjson_val *chunk = yyjson_arr_get_first((yyjson_val *)ev->data);
+
+    if (!str_is(json_text(json_at(chunk, "chunk_position")), "last") ||
+        !str_empty(ev->message.text) || !str_starts(ev->message.id, STR("lc_run--")))
+        return NULL;
+    for (struct run *r = f->open.prev; r != &f->open; r = r->prev)
+        if (r->exec == exec && r->type == RUN_CHAT && r->derived && !r->finish)
+            return r;
+    return NULL;
+}
+
 static int model_of_part(struct fold *f,
                          const struct event *ev,
                          struct run *exec,
@@ -586,6 +604,8 @@ static int model_of_part(struct fold *f,
     struct run *run = table_get(&f->seen, fold_owner_key(f, exec, ev->message.id));
     struct event start = *ev;
 
+    if (run == NULL)
+        run = model_to_end(f, ev, exec);
     if (run != NULL && run->header != NULL) {
         *ret = run;
         return 0;
@@ -673,6 +693,8 @@ static int store_part(struct fold *f, const struct event *ev, const yyjson_val *
     record_init(&rec, state_kind[ev->mode]);
     rec.lossy = ev->lossy;
     rec.info.ns = ev->ns;
+    if (ev->mode == PART_CHECKPOINTS && ev->ns.n == 0)
+        rec.info.step = json_int(json_at(json_at(data, "metadata"), "step"), RECORD_NO_NUMBER);
     if (ev->mode == PART_CUSTOM) {
         rec.id = ev->name;
         rec.data = fold_json(f, data, false, &err);
@@ -716,7 +738,7 @@ int fold_part(struct fold *f,
     if (ev->mode == PART_VALUES || ev->mode == PART_UPDATES)
         interrupts = json_at(data, "__interrupt__");
     if (alone && top && ev->mode == PART_TASKS)
-        err = by_task(f, data, RECORD_NO_NUMBER);
+        err = by_task(f, data, f->step == RECORD_NO_NUMBER ? f->step : f->step + 1);
     else if (alone && top && ev->mode == PART_DEBUG)
         err = by_debug(f, data);
     else if (alone && top && ev->mode == PART_VALUES && interrupts == NULL)
@@ -725,6 +747,8 @@ int fold_part(struct fold *f,
         err = ends_by_handing_over(f, data); /* a root's chunk, which is in order with events */
     if (err == 0)
         err = store_part(f, ev, data);
+    if (err == 0 && alone && ev->mode == PART_TOOLS)
+        err = fold_tool_part(f, ev->ns, data);
     if (err == 0 && alone && top && ev->mode == PART_UPDATES)
         err = ends_by_updates(f, data);
     if (err == 0 && interrupts != NULL)

@@ -78,6 +78,7 @@ static int fill_start(struct fold *f, const struct event *ev, struct record *rec
                            ? ev->preview
                            : fold_preview(f, ev->input, f->opt.agent->input_preview, &err);
         rec->call = ev->call.p != NULL ? ev->call : announced_call(f, &rec->info);
+        rec->mirror = ev->is_mirror;
         break;
     case RUN_RETRIEVER:
         rec->kind = REC_RETRIEVER_START;
@@ -243,6 +244,7 @@ int fold_emit_end(struct fold *f, struct run *run, struct record *rec, struct st
 
     rec->status = status;
     rec->elapsed = fold_since(f, run->start_ts);
+    rec->mirror |= rec->kind == REC_TOOL_END && run->header->mirror;
     fill_counts(run, rec);
     if (run->panel && str_eq(status, STR("ok")) &&
         !arena_copy(&f->work, run->header->info.section, &section))

@@ -94,6 +94,7 @@ int fold_new(const struct fold_options *options, struct fold **ret)
     if (f->opt.field_limit == 0)
         f->opt.field_limit = 64 * 1024;
     f->open.next = f->open.prev = &f->open;
+    f->step = RECORD_NO_NUMBER;
     arena_init(&f->keep);
     arena_init(&f->work);
     buf_init(&f->tmp, SIZE_MAX / 4);

@@ -114,6 +114,7 @@ struct fold {
     bool root_failed; /* the root run that ended last has failed */
     bool node_failed; /* so has the execution that ended last; no other has begun since */
     struct str failure, failure_type; /* why, in keep */
+    int64_t step; /* of the outermost graph's newest checkpoint, or RECORD_NO_NUMBER */
     uint64_t n_derived;
     uint64_t epoch;                               /* how many attempts have begun anew */
     struct open_question question[MAX_QUESTIONS]; /* the open ones */
@@ -290,6 +291,8 @@ MUST_CHECK int fold_part(struct fold *f,
                          const struct json *line,
                          const struct event *ev,
                          const yyjson_val *data);
+/* The run of a tool that a part of the mode `tools` tells, when parts come alone. */
+MUST_CHECK int fold_tool_part(struct fold *f, struct str ns, const yyjson_val *tool);
 MUST_CHECK int fold_question(struct fold *f,
                              struct str id,
                              const yyjson_val *value,

@@ -61,7 +61,7 @@ enum record_kind {
                        finish */
     REC_LLM_REPEAT, /* this run only repeats another one's tokens; shown by no dialect */
     /* Tools and retrievers. */
-    REC_TOOL_START,      /* input, preview, call */
+    REC_TOOL_START,      /* input, preview, call; both: mirror when a state.tools has told it */
     REC_TOOL_END,        /* output, preview, call, status, error, error_type, elapsed */
     REC_RETRIEVER_START, /* input */
     REC_RETRIEVER_END,   /* output, status, error, elapsed */
@@ -69,7 +69,7 @@ enum record_kind {
     REC_STATE_VALUES,
     REC_STATE_UPDATES,
     REC_STATE_TASKS,
-    REC_STATE_CHECKPOINTS,
+    REC_STATE_CHECKPOINTS, /* info.step is the checkpoint's, of the outermost graph */
     REC_STATE_DEBUG,
     REC_STATE_TOOLS, /* all: data; a task's start: call, opens, cause; its end: closes, owes;
                         tools that events have told too: mirror */
@@ -176,7 +176,7 @@ struct record {
     bool lossy;  /* the sender's encoding lost something */
     bool tool;   /* custom: dispatched inside a tool run */
     bool mirror; /* a delta that repeats another one, for the output panel only; of a root's
-                  * end, its output has been sent as a state */
+                  * end, its output has been sent as a state; of a tool, see their kinds */
     bool owes;   /* node.end: its graph.node_complete is a record of its own, node.complete;
                   * state.tasks: what it closes is told by a later record */
 };

@@ -428,9 +428,100 @@ static void the_namespace_of_a_message_depends_on_the_language(void **state)
     done(&s);
 }
 
+/* Python's parts name the graph that a tool is called in, and not the node. */
+static void a_tool_is_inside_of_the_execution_that_called_it(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['checkpoints',{'metadata':{'step':3}}]");
+    say(&s, "['tasks',{'id':'t1','name':'tools','input':{'tool_call':{'id':'c1'}}}]");
+    say(&s, "['tasks',{'id':'t2','name':'tools','input':{'tool_call':{'id':'c2'}}}]");
+    say(&s,
+        "[[],'tools',{'event':'tool-started','tool_call_id':'c1','tool_name':'a','input':{}}]");
+    say(&s,
+        "[[],'tools',{'event':'tool-started','tool_call_id':'c2','tool_name':'a','input':{}}]");
+    say(&s,
+        "[[],'tools',{'event':'tool-started','tool_call_id':'c3','tool_name':'b','input':{}}]");
+    say(&s,
+        "[['tools:t1'],'tools',{'event':'on_tool_start','toolCallId':'c4','name':'b','input':'{}'}]");
+    expect(&s, "node. tool.", "exec step call ns outer mirror",
+           "node.start t1 4 - tools:t1 - -\n"
+           "node.start t2 4 - tools:t2 - -\n"
+           "tool.start t1 - c1 tools:t1 true true\n"
+           "tool.start t2 - c2 tools:t2 true true\n"
+           "tool.start t2 - c3 tools:t2 true true\n"
+           "tool.start t1 - c4 tools:t1 - true\n");
+    done(&s);
+}
+
+static void tools_of_parts_end_as_they_say(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['tasks',{'id':'t1','name':'tools','input':{}}]");
+    say(&s, "[[],'tools',{'event':'tool-started','tool_call_id':'c1','tool_name':'a'}]");
+    say(&s, "[[],'tools',{'event':'tool-started','tool_call_id':'c1','tool_name':'a'}]");
+    say(&s, "[[],'tools',{'event':'tool-started','tool_call_id':'c2','tool_name':'b'}]");
+    say(&s,
+        "[['tools:t1'],'tools',{'event':'on_tool_start','toolCallId':'c3','name':'c','input':'{\\\"q\\\":1}'}]");
+    say(&s, "[[],'tools',{'event':'tool-output-delta','tool_call_id':'c1','delta':'x'}]");
+    say(&s, "[[],'tools',{'event':'tool-finished','tool_call_id':'c1','output':"
+            "{'type':'tool','content':'yes','tool_call_id':'c1'}}]");
+    say(&s, "[[],'tools',{'event':'tool-finished','tool_call_id':'c1','output':'again'}]");
+    say(&s, "[[],'tools',{'event':'tool-error','tool_call_id':'c2','message':'no'}]");
+    say(&s, "['tasks',{'id':'t1','name':'tools','result':{},'error':null}]");
+    expect(&s, "tool. node.end", "call preview status error tools",
+           "tool.start c1 - - - -\n"
+           "tool.start c2 - - - -\n"
+           "tool.start c3 {\"q\":1} - - -\n"
+           "tool.end c1 yes ok - -\n"
+           "tool.end c2 no error no -\n"
+           "tool.end - - ok - -\n"
+           "node.end - - ok - 3\n");
+    done(&s);
+}
+
+static void events_tell_tools_alone(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s,
+        "{'event':'on_chain_start','run_id':'r','name':'LangGraph','data':{},'parent_ids':[]}");
+    say(&s, "['tools',{'event':'tool-started','tool_call_id':'c1','tool_name':'a'}]");
+    expect(&s, "tool. state.tools", "mirror", "state.tools true\n");
+    done(&s);
+}
+
+/* LangChain's last chunk is empty, and has an id of its own when the model's have others. */
+static void the_last_chunk_belongs_to_the_model_that_streams(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    begin(&s);
+    say(&s, "['messages',[{'type':'AIMessageChunk','id':'m1','content':'a'},"
+            "{'langgraph_node':'writer','langgraph_checkpoint_ns':'writer:u1'}]]");
+    say(&s,
+        "['messages',[{'type':'AIMessageChunk','id':'lc_run--7','content':'','chunk_position':'last'},"
+        "{'langgraph_node':'writer','langgraph_checkpoint_ns':'writer:u1'}]]");
+    say(&s, "['updates',{'writer':{}}]");
+    expect(&s, "node.end llm.start", "llms", "llm.start -\nnode.end 1\n");
+    done(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tool_is_inside_of_the_execution_that_called_it),
+        cmocka_unit_test(tools_of_parts_end_as_they_say),
+        cmocka_unit_test(events_tell_tools_alone),
+        cmocka_unit_test(the_last_chunk_belongs_to_the_model_that_streams),
         cmocka_unit_test(namespaces_begin_and_end),
         cmocka_unit_test(what_is_open_ends_with_the_job),
         cmocka_unit_test(the_namespace_of_a_message_depends_on_the_language),

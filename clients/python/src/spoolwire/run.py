@@ -237,7 +237,7 @@ class Run:
                     event["data"] = {**event["data"],
                                      "chunk": (*chunk[:2], snapshot.shown(chunk[1], chunk[2]))}
                 if not (is_part and chunk[1] == "messages"):
-                    await self._job.emit(event)
+                    await self._job.emit(said_once(event))
                 if is_part:
                     yield chunk
 
@@ -311,6 +311,13 @@ class Run:
             await asyncio.wait_for(self._last_look(), LAST_LOOK)
         except Exception as e:
             log.info("job %s: its state was not stored: %s", self._job.id, e)
+
+
+def said_once(event: Any) -> Any:
+    """The event without the input that the start of its run has said."""
+    if event["event"].endswith("_start") or "input" not in event["data"]:
+        return event
+    return {**event, "data": {k: v for k, v in event["data"].items() if k != "input"}}
 
 
 def part(namespace: Sequence[str], mode: str, payload: Any) -> dict[str, Any]:

@@ -98,6 +98,14 @@ function configOf(assignment) {
  * @param {string[]} namespace @param {string} mode @param {any} payload */
 const partOf = (namespace, mode, payload) => [namespace, mode, shown(mode, payload)];
 
+/** An event without the input that the start of its run has said.
+ * @param {any} event */
+function saidOnce(event) {
+    if (/_start$/.test(event.event) || event.data?.input === undefined) return event;
+    const { input, ...data } = event.data;
+    return { ...event, data };
+}
+
 /** All tokens of a model's run have the same metadata object: its JSON is made once.
  * @type {WeakMap<object, string>} */
 const written = new WeakMap();
@@ -154,6 +162,7 @@ export class Run {
         /** @type {any} */
         this.values = undefined;
         this.isInterrupted = false;
+        this.isAtEnd = false; // the newest checkpoint has no next step, and its state is told
         /** @type {Transformers | undefined} */
         this.transformers = undefined;
         /** @type {string[]} what transformers have sent, as JSON, until it is emitted */
@@ -258,7 +267,8 @@ export class Run {
             this.values = payload;
             this.isInterrupted = false;
         }
-        const isBetween = mode === 'checkpoints' && payload.next.length > 0;
+        if (mode === 'checkpoints') this.isAtEnd = payload.next.length === 0;
+        const isBetween = mode === 'checkpoints' && !this.isAtEnd;
         if (isBetween && this.#isPausing && !this.config.control) this.#stop.abort();
     }
 
@@ -307,7 +317,7 @@ export class Run {
                 await this.#transform(namespace, mode, payload);
                 event.data = { chunk: partOf(namespace, mode, payload) };
             }
-            await this.emit(encode(event));
+            await this.emit(encode(saidOnce(event)));
         }
     }
 
@@ -326,9 +336,14 @@ export class Run {
         }
     }
 
-    /** Stores the thread's state once more at the end, with its questions.
+    /** Stores the thread's state once more where the graph has stopped before its end: with its questions.
      * @param {any} compiled */
     async #tellLast(compiled) {
+        if (this.isAtEnd && !this.isInterrupted) {
+            this.saver.end();
+            await Promise.all(this.told);
+            return;
+        }
         const { checkpoint_id, checkpoint_ns, checkpoint_map, ...configurable } =
             this.config.configurable;
         // What a subgraph asks is known only now: its state was stored before it asked.
