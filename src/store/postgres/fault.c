@@ -97,7 +97,7 @@ int postgres_fault(struct postgres_store *s, const PGresult *result, struct erro
         return error_set(err, ERR_IO, "another gateway writes to %s now: nothing was stored",
                          s->name);
     }
-    if (is_class(state, "40"))
+    if (is_class(state, "40") || is_class(state, "23503")) /* what it names was just deleted */
         return error_set(err, ERR_CONFLICT, "PostgreSQL (%s) gave up a transaction: %.*s",
                          s->name, first_line(message), message);
     if (is_class(state, "23") || is_class(state, "SW002"))

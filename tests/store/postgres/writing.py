@@ -10,7 +10,7 @@ import time
 
 from cutting_proxy import CuttingProxy
 from gateway import PULL, STORY, Server, Worker, token, until
-from harness import case, cases, check, contains, equal
+from harness import PROGRAM, case, cases, check, contains, equal
 from postgres import Postgres, Standby, free_port
 from server import DRIVER, SECONDS, SERVER, TESTS, Appending, driver, name_of, refuses, stored
 
@@ -256,3 +256,48 @@ def a_turn_takes_as_many_round_trips_whatever_is_in_it():
     check(counts[1] > 0, counts)
     equal(counts[400], counts[1])
     equal(SERVER.sql("SELECT count(*) FROM records", name_of(url)), "402")
+
+
+# --- values that copies of a thread share -------------------------------------------------------
+
+
+class Session:
+    """A psql that goes on between two statements."""
+
+    def __init__(self, database):
+        command, options = SERVER.psql(database)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options)
+
+    def say(self, sql):
+        self.process.stdin.write(f"{sql};\n\\echo said\n")
+        self.process.stdin.flush()
+
+    def heard(self):
+        equal(self.process.stdout.readline(), "said\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(SECONDS)
+        self.process.stdout.close()
+
+
+@case
+def a_value_outlives_its_source_when_another_shard_copies_it_meanwhile():
+    url = SERVER.url()
+    name = name_of(url)
+    equal(subprocess.run([PROGRAM, "db", "init", "--store", url], stdout=subprocess.DEVNULL, timeout=SECONDS).returncode, 0)
+    SERVER.sql("INSERT INTO large_values VALUES (1, 'x'); INSERT INTO channels VALUES ('a', '', 'c', '1', 't', '', 1)", name)
+    with Session(name) as copies, Session(name) as deletes:
+        copies.say("BEGIN; INSERT INTO channels SELECT 'b', ns, channel, version, type, data, large FROM channels")
+        copies.heard()
+        deletes.say("DELETE FROM channels WHERE thread = 'a'")
+        until("it waits", lambda: SERVER.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                                             f"datname = '{name}'") == "1")
+        copies.say("COMMIT")
+        deletes.heard()
+    equal(SERVER.sql("SELECT count(*) FROM large_values", name), "1")
+    SERVER.sql("DELETE FROM channels", name)
+    equal(SERVER.sql("SELECT count(*) FROM large_values", name), "0")
