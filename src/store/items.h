@@ -22,6 +22,10 @@ struct item_row {
     struct str vectors;
 };
 
+/* The most items that one search reads, those that were changed last; for SQL. */
+#define STORE_ITEMS_MAX "20000"
+enum { STORE_MAX_ITEMS = 20000 }; /* the same */
+
 /* --- inside begin and commit --- */
 
 /* Replaces an existing one, but keeps its `created`; its vectors are set by the next one. */
@@ -48,8 +52,8 @@ MUST_CHECK int store_item(struct store *s,
                           store_item_cb cb,
                           void *arg,
                           struct error *err);
-/* All items below a prefix, the last changed first; stops when the callback returns
- * non-zero. */
+/* All items below a prefix, the last changed first, at most STORE_ITEMS_MAX; stops when the
+ * callback returns non-zero. */
 MUST_CHECK int store_items(struct store *s,
                            struct str owner,
                            struct str prefix,

@@ -123,6 +123,52 @@ static void the_vectors_of_an_item_go_with_it(void **state)
     assert_string_equal(none.text, "");
 }
 
+static int count_items(void *arg, const struct item_row *row)
+{
+    (void)row;
+    ++*(size_t *)arg;
+    return 0;
+}
+
+static void items_of_a_time_come_by_name_and_not_too_many(void **state)
+{
+    struct store *s = begun(state);
+    struct gathered seen = { "" };
+    size_t n = 0, n_indexed = 0;
+    struct store_batch b;
+    char keys[500][16]; /* borrowed by the batch */
+
+    store_batch_init(&b);
+    for (int i = 0; i <= STORE_MAX_ITEMS; i++) {
+        char *key = keys[i % 500];
+
+        (void)snprintf(key, sizeof(keys[0]), "%d", i);
+        struct item_row row = an_item("n.", key, "0", 10);
+        row.vectors = STR("v");
+        ok(store_batch_item_put(&b, &row));
+        if (i % 500 == 499)
+            ok(store_flush(s, &b, err));
+    }
+    ok(store_flush(s, &b, err));
+    store_batch_done(&b);
+    put_item(s, an_item("m.b.", "a", "1", 20));
+    put_item(s, an_item("m.a.", "b", "2", 20));
+    put_item(s, an_item("m.a.", "a", "3", 20));
+    put_item(s, an_item("m.c.", "c", "4", 30));
+    index_item(s, an_item("m.b.", "a", "1", 20), STR("v1"));
+    index_item(s, an_item("m.a.", "b", "2", 20), STR("v2"));
+    index_item(s, an_item("m.a.", "a", "3", 20), STR("v3"));
+    index_item(s, an_item("m.c.", "c", "4", 30), STR("v4"));
+    ok(store_commit(s, err));
+    s = ((struct fixture *)*state)->r;
+    ok(store_items_indexed(s, STR("me"), STR("m."), 50, on_vectors, &seen, err));
+    assert_string_equal(seen.text, "4 v4 3 v3 2 v2 1 v1 ");
+    ok(store_items(s, STR("me"), STR("n."), 50, count_items, &n, err));
+    ok(store_items_indexed(s, STR("me"), STR(""), 50, count_items, &n_indexed, err));
+    assert_int_equal(n, STORE_MAX_ITEMS);
+    assert_int_equal(n_indexed, STORE_MAX_ITEMS);
+}
+
 /* --- assistants ------------------------------------------------------------------------ */
 
 static struct assistant_row a_version(int64_t version, const char *name)
@@ -374,6 +420,7 @@ static void items_and_assistants_are_written_in_a_batch(void **state)
 const struct contract_case contract_items[] = {
     CASE_NEEDS(items_lie_below_their_namespaces, item_put),
     CASE_NEEDS(the_vectors_of_an_item_go_with_it, item_index),
+    CASE_NEEDS(items_of_a_time_come_by_name_and_not_too_many, item_index),
     CASE_NEEDS(an_item_lives_for_its_time, item_put),
     CASE_NEEDS(one_version_of_an_assistant_counts, assistant_insert),
     CASE_NEEDS(a_cron_keeps_what_it_was_given, cron_insert),

@@ -1,7 +1,8 @@
 /* Searches items of a namespace by a filter, by words or by meaning, and lists namespaces.
  *
  * A filter, words and vectors are compared with one item after another, in the store's order;
- * at most MAX_SCAN items are read. */
+ * at most MAX_SCAN items are read.  Only those that can be on the page are written down: as
+ * soon as there are enough, the worst of them is the floor that others have to be above. */
 #include "api/langgraph/items.h"
 
 #include "api/admit.h"
@@ -20,8 +21,8 @@
 #include <stdlib.h>
 
 enum {
-    MAX_SCAN = 20000,
-    KEPT_MORE = 256,
+    MAX_SCAN = STORE_MAX_ITEMS,
+    KEPT_MORE = 64, /* sorted and dropped at once */
     DEFAULT_LIST = 10,
     DEFAULT_NAMESPACES = 100,
     MAX_LIST = 1000
@@ -41,6 +42,8 @@ struct item_search_page {
     struct buf all;        /* JSON of the items, concatenated */
     struct item_hit *hits; /* owned */
     size_t n, cap, n_seen;
+    bool is_full;
+    float floor; /* when it is: equal ones come too late as well */
     int err;
 };
 
@@ -54,16 +57,18 @@ static int by_score(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Forgets all but the best that the page can have, when there are many more. */
+/* Forgets all but the best that the page can have, when there are more. */
 static int drop_worst(struct item_search_page *s)
 {
     size_t most = s->search->offset + s->search->limit;
     struct buf best LOCAL_BUF(SIZE_MAX / 4);
 
-    if (s->n < 2 * most + KEPT_MORE)
+    if (s->n < most + KEPT_MORE)
         return 0;
     qsort(s->hits, s->n, sizeof(*s->hits), by_score);
     s->n = most;
+    s->is_full = true;
+    s->floor = s->hits[most - 1].score;
     for (size_t i = 0; i < s->n; i++) {
         size_t at = best.n;
 
@@ -112,7 +117,7 @@ static int on_candidate(void *arg, const struct item_row *row)
         fits = vectors_score(row->vectors, q->vector, &score);
     else if (q->n_words > 0)
         fits = (score = words_score(q, row->value)) > 0;
-    if (fits)
+    if (fits && !(s->is_full && is_ranked && score <= s->floor))
         s->err = add_hit(s, row, score);
     /* Without a rank the store's order is final: stop when the page is full. */
     return s->err != 0 || ++s->n_seen == MAX_SCAN ||

@@ -93,6 +93,29 @@ static int give(struct postgres_params *p,
     return code;
 }
 
+/* The same, without keeping all rows at a time: vectors are large. */
+static int give_streamed(struct postgres_params *p,
+                         struct str owner,
+                         store_item_cb cb,
+                         void *arg,
+                         struct error *err)
+{
+    struct row_stream st;
+    const PGresult *r;
+    bool is_enough = false;
+    int code = row_stream_begin(&st, p, err);
+
+    if (code != 0)
+        return code;
+    while (!is_enough && (r = row_stream_next(&st)) != NULL) {
+        struct item_row row = item_row_at(r, 0, owner);
+
+        row.vectors = cell_text(r, 0, 7);
+        is_enough = cb(arg, &row) != 0;
+    }
+    return row_stream_end(&st, err);
+}
+
 int postgres_item(struct store *s,
                   const struct item_row *row,
                   int64_t now,
@@ -148,7 +171,7 @@ int postgres_items_indexed(struct store *s,
     if (postgres_of(s)->version < SCHEMA_WITH_VECTORS)
         return 0;
     start_below(&p, s, SQL_ITEMS_INDEXED, owner, prefix, now);
-    return give(&p, owner, cb, arg, err);
+    return (postgres_of(s)->in_transaction ? give : give_streamed)(&p, owner, cb, arg, err);
 }
 
 int postgres_namespaces(struct store *s,

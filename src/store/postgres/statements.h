@@ -223,12 +223,12 @@
     /* '/' follows '.' in ASCII: matches everything below the prefix. */               \
     X(ITEMS, SQL_SELECT_ITEMS "AND namespace >= ? AND (?3::bytea IS NULL OR "          \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
-      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
+      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key LIMIT " STORE_ITEMS_MAX) \
     X(ITEMS_INDEXED, "SELECT namespace, key, value, created, updated, ttl_ms, expires, vectors " \
       "FROM items JOIN item_vectors USING (owner, namespace, key) WHERE owner = ? "    \
       "AND namespace >= ? AND (?3::bytea IS NULL OR "                                  \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
-      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key")       \
+      "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key LIMIT " STORE_ITEMS_MAX) \
     X(NAMESPACES, "SELECT DISTINCT namespace FROM items WHERE owner = ? "              \
       "AND (expires = 0 OR expires > ?) ORDER BY namespace")                           \
     X(ASSISTANT, SQL_SELECT_ASSISTANTS "WHERE id = ? AND counts")                      \

@@ -186,12 +186,17 @@ static const char *const sql[STATEMENT_MAX] = {
     /* '/' follows '.' in ASCII: matches everything below the prefix. */
     [STATEMENT_ITEMS] =
         SELECT_ITEMS "AND namespace >= ? AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
-                     "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
+                     "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key "
+                     "LIMIT " STORE_ITEMS_MAX,
     [STATEMENT_ITEMS_INDEXED] =
-        "SELECT namespace, key, value, created, updated, ttl_ms, expires, vectors FROM items "
-        "JOIN item_vectors USING (owner, namespace, key) WHERE owner = ? AND namespace >= ? "
-        "AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') "
-        "AND (expires = 0 OR expires > ?) ORDER BY updated DESC, namespace, key",
+        /* Vectors are read one by one behind the sorting, which would copy them all. */
+    "SELECT i.namespace, i.key, value, created, updated, ttl_ms, expires, vectors FROM "
+    "(SELECT items.namespace, items.key, value, created, updated, ttl_ms, expires, "
+    "v.rowid AS at FROM items JOIN item_vectors v USING (owner, namespace, key) "
+    "WHERE owner = ? AND namespace >= ? "
+    "AND namespace < ifnull(rtrim(?, '.') || '/', x'ff') AND (expires = 0 OR expires > ?) "
+    "ORDER BY updated DESC, items.namespace, items.key LIMIT " STORE_ITEMS_MAX ") i "
+    "CROSS JOIN item_vectors w ON w.rowid = i.at",
     [STATEMENT_NAMESPACES] = "SELECT DISTINCT namespace FROM items WHERE owner = ? "
                              "AND (expires = 0 OR expires > ?) ORDER BY namespace",
     [STATEMENT_ASSISTANT] = SELECT_ASSISTANTS "WHERE id = ? AND counts = 1",
