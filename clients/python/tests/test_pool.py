@@ -95,7 +95,7 @@ def test_without_a_pool_it_says_what_is_missing():
 
 
 def test_stream_modes_give_the_same_frames_as_events(server):
-    """Tokens, states and nodes of both; only tools are known to events alone."""
+    """Tokens, states, nodes and tools of both; only the graph's own run is known to events alone."""
     jobs = {agent: server.submit(agent, ASK) for agent in ("modes", "outer")}
     for job in jobs.values():
         server.until_state(job, "succeeded", "failed")
@@ -103,6 +103,8 @@ def test_stream_modes_give_the_same_frames_as_events(server):
     for agent, job in jobs.items():
         frames = server.read(job, "messages", modes="updates,messages,custom,tasks,checkpoints", subgraphs=1)
         counts[agent] = sorted(f.event.split(":")[0] for f in frames)
-        assert ("tool.start" in kinds(server.read(job, "raw"))) == (agent == "outer")
+        said = kinds(server.read(job, "raw"))
+        assert ("run.start" in said) == (agent == "outer")
+        counts[agent] += [kind for kind in said if kind.startswith("tool.")]
     assert counts["modes"] == counts["outer"]
     until("both have said the same", lambda: text_of(server, jobs["modes"]) == text_of(server, jobs["outer"]))
