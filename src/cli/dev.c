@@ -296,6 +296,8 @@ static int put_server(struct dev *d)
     put_line(d, "mount_prefix", s->prefix);
     put_list(d, "webhook_allow", s->webhook_allow);
     put_list(d, "webhook_private", s->webhook_private);
+    put_list(d, "webhook_headers", s->webhook_headers);
+    put_list(d, "webhook_fields", s->webhook_fields);
     if (s->no_webhooks)
         buf_lit(&d->settings, "webhooks: false\n");
     return s->auth != NULL || s->app != NULL ? put_companion(d) : EXIT_OK;

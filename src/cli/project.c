@@ -299,6 +299,7 @@ static void note_ignored(struct project *p, const yyjson_val *root)
         const char *name, *sentence;
     } members[] = {
         { "encryption", "'encryption' is ignored: what is stored is not encrypted" },
+        { "priority", "'priority' is ignored: runs are done in the order in which they came" },
     };
 
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
@@ -338,21 +339,15 @@ static int note_others(struct project *p, yyjson_val *root, struct error *err)
 {
     static const char *const honoured[] = {
         "$schema", "graphs", "env",          "dependencies", "ui",       "ui_config", "auth",
-        "http",    "store",  "checkpointer", "encryption",   "webhooks", NULL
+        "http",    "store",  "checkpointer", "encryption",   "webhooks", "priority",  NULL
     };
-    static const char *const images[] = { "python_version",
-                                          "node_version",
-                                          "image_distro",
-                                          "dockerfile_lines",
-                                          "base_image",
-                                          "pip_config_file",
-                                          "pip_installer",
-                                          "api_version",
-                                          "keep_pkg_tools",
-                                          "_INTERNAL_docker_tag",
-                                          "internal_docker_tag",
-                                          "source",
-                                          NULL };
+    static const char *const images[] = { "python_version",      "node_version",
+                                          "image_distro",        "dockerfile_lines",
+                                          "base_image",          "pip_config_file",
+                                          "pip_installer",       "api_version",
+                                          "keep_pkg_tools",      "_INTERNAL_docker_tag",
+                                          "internal_docker_tag", "source",
+                                          "docker_compose_file", NULL };
     struct buf ours LOCAL_BUF(MAX_FILE);
     struct buf unknown LOCAL_BUF(MAX_FILE);
 

@@ -1,9 +1,13 @@
+#define _GNU_SOURCE /* memmem */
 #include "cli/project_server.h"
 
 #include "base/error.h"
+#include "base/text_format.h"
 #include "config/text/strings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_SETTINGS = 65536 };
 
@@ -258,6 +262,115 @@ static int add_local(struct project_server *p, const yyjson_val *disable_loopbac
     return code;
 }
 
+/* The value of "env.NAME", whose name must begin with @prefix. */
+static int put_variable(struct buf *b,
+                        struct str expression,
+                        struct str prefix,
+                        struct error *err)
+{
+    struct str name = str_starts(expression, STR("env.")) ? str_skip(expression, 4) : STR("");
+    char text[256];
+
+    if (str_empty(name) || !str_starts(name, prefix) || name.n >= sizeof(text))
+        return error_set(err, ERR_REFUSED,
+                         "'webhooks.headers': '%.*s' is no 'env.NAME' whose name begins with "
+                         "'%.*s' ('webhooks.env_prefix')",
+                         STR_ARG(str_head(expression, 100)), STR_ARG(str_head(prefix, 100)));
+    (void)snprintf(text, sizeof(text), "%.*s", STR_ARG(name)); /* fits */
+    const char *value = getenv(text);
+    if (value == NULL)
+        return error_set(err, ERR_REFUSED,
+                         "'webhooks.headers': there is no variable '%s' in the environment",
+                         text);
+    buf_str(b, str_of(value));
+    return 0;
+}
+
+static struct str without_blanks(struct str s)
+{
+    while (s.n > 0 && s.p[0] == ' ')
+        s = str_skip(s, 1);
+    while (s.n > 0 && s.p[s.n - 1] == ' ')
+        s.n--;
+    return s;
+}
+
+/* Puts @text, with the values of "${{ env.NAME }}". */
+static int put_template(struct buf *b, struct str text, struct str prefix, struct error *err)
+{
+    int code = 0;
+
+    while (code == 0 && text.n > 0) {
+        const char *end = str_starts(text, STR("${{")) ? memmem(text.p, text.n, "}}", 2) : NULL;
+
+        if (end == NULL) {
+            buf_char(b, text.p[0]);
+            text = str_skip(text, 1);
+            continue;
+        }
+        struct str inner = str_make(text.p + 3, (size_t)(end - text.p) - 3);
+        code = put_variable(b, without_blanks(inner), prefix, err);
+        text = str_skip(text, (size_t)(end - text.p) + 2);
+    }
+    return code;
+}
+
+static int read_webhook_headers(struct project_server *p,
+                                const yyjson_val *webhooks,
+                                struct error *err)
+{
+    const yyjson_val *headers = json_at(webhooks, "headers");
+    struct str prefix = json_text(json_at(webhooks, "env_prefix"));
+    struct buf line LOCAL_BUF(MAX_SETTINGS);
+
+    if (json_is_null(headers))
+        return 0;
+    if (!yyjson_is_obj((yyjson_val *)(uintptr_t)headers))
+        return error_set(err, ERR_TYPE, "'webhooks.headers' is no object");
+    json_each_member(key, value, headers) {
+        if (!yyjson_is_str(value))
+            return error_set(err, ERR_TYPE, "'webhooks.headers' has a value that is no text");
+        text_format(&line, "%s: ", json_text(key));
+        int code = put_template(&line, json_text(value),
+                                str_absent(prefix) ? STR("LG_WEBHOOK_") : prefix, err);
+        if (code != 0)
+            return code;
+        if (line.error != 0 || strings_add(&p->webhook_headers, buf_text(&line)) != 0)
+            return no_memory(err);
+        buf_clear(&line);
+    }
+    return 0;
+}
+
+/* An empty list is as none, as with LangGraph's server; a name that no webhook has is refused.
+ */
+static int read_webhook_fields(struct project_server *p,
+                               const yyjson_val *list,
+                               struct error *err)
+{
+    static const char *const fields[] = {
+        "run_id",         "thread_id",    "assistant_id",
+        "created_at",     "updated_at",   "metadata",
+        "kwargs",         "status",       "multitask_strategy",
+        "run_started_at", "run_ended_at", "webhook_sent_at",
+        "values",         "error"
+    };
+    int code = read_list(list, "webhooks.allowed_fields", &p->webhook_fields, err);
+
+    for (char *const *name = p->webhook_fields; code == 0 && name != NULL && *name != NULL;
+         name++) {
+        bool is_known = false;
+
+        for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+            is_known = is_known || strcmp(*name, fields[i]) == 0;
+        if (!is_known)
+            code = error_set(err, ERR_REFUSED,
+                             "'webhooks.allowed_fields': no webhook has the field '%.100s'",
+                             *name);
+    }
+    return code;
+}
+
 static int read_webhooks(struct project_server *p,
                          const yyjson_val *root,
                          ignored_cb *ignored,
@@ -265,20 +378,24 @@ static int read_webhooks(struct project_server *p,
                          struct error *err)
 {
     static const struct ignored_member members[] = {
-        { "headers",
-          "'webhooks.headers' is ignored: webhooks are signed, see webhook_secrets" },
-        { "allowed_fields", "'webhooks.allowed_fields' is ignored: webhooks have all fields" },
+        { "max_url_length", "'webhooks.url.max_url_length' is ignored: it is 4096" },
+        { "disable_private_ips", "'webhooks.url.disable_private_ips' is ignored: private "
+                                 "addresses are refused unless their host is listed in "
+                                 "allowed_domains" },
     };
     const yyjson_val *webhooks = json_at(root, "webhooks"), *policy = json_at(webhooks, "url");
 
     if (!json_is_null(webhooks) && !yyjson_is_obj((yyjson_val *)(uintptr_t)webhooks))
         return error_set(err, ERR_TYPE, "'webhooks' is no object");
-    note(webhooks, members, sizeof(members) / sizeof(members[0]), ignored, arg);
+    note(policy, members, sizeof(members) / sizeof(members[0]), ignored, arg);
     p->no_webhooks = yyjson_is_true(json_at(json_at(root, "http"), "disable_webhooks"));
     int code = add_domains(p, policy);
     if (code == 0)
         code = add_local(p, json_at(policy, "disable_loopback"));
-    return code == 0 ? 0 : no_memory(err);
+    if (code != 0)
+        return no_memory(err);
+    code = read_webhook_headers(p, webhooks, err);
+    return code == 0 ? read_webhook_fields(p, json_at(webhooks, "allowed_fields"), err) : code;
 }
 
 /* --- both ------------------------------------------------------------------------------------
@@ -312,5 +429,7 @@ void project_server_done(struct project_server *p)
     strings_free(p->no_headers);
     strings_free(p->webhook_allow);
     strings_free(p->webhook_private);
+    strings_free(p->webhook_headers);
+    strings_free(p->webhook_fields);
     *p = (struct project_server){ 0 };
 }

@@ -20,7 +20,7 @@ struct project_server {
     char **no_headers; /* NULL: none more */
     char *prefix;      /* NULL: none */
     bool no_webhooks;
-    char **webhook_allow, **webhook_private; /* as the options of these names */
+    char **webhook_allow, **webhook_private, **webhook_headers, **webhook_fields; /* options */
 };
 
 /* Calls @ignored with a sentence for each member that is not honoured.  ERR_TYPE, ERR_NOMEM. */

@@ -236,6 +236,9 @@ struct server_config {
     bool webhooks;
     char **webhook_allow, **webhook_private; /* NULL: none */
     char **webhook_secrets;                  /* NULL: they are not signed */
+    char **webhook_headers;                  /* NULL: none; each "Name: value" */
+    char **webhook_fields;                   /* NULL: all */
+    unsigned webhook_per_host;
     int64_t webhook_timeout_ms, webhook_retry_ms, webhook_max_age_ms, webhook_keep_ms;
     char *webhook_ca; /* NULL: the system's */
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "server/log.h"
+#include "webhooks/headers.h"
 #include "webhooks/signature.h"
 
 #include <string.h>
@@ -307,12 +308,17 @@ int server_make_webhooks(struct server *s, struct error *err)
                                                     .has_app = c->companion != NULL };
 
     s->webhooks = (struct webhook_settings){ .secrets = c->webhook_secrets,
+                                             .headers = c->webhook_headers,
+                                             .fields = c->webhook_fields,
+                                             .per_host = c->webhook_per_host,
                                              .ca = c->webhook_ca,
                                              .timeout_ms = c->webhook_timeout_ms,
                                              .retry_ms = c->webhook_retry_ms,
                                              .max_age_ms = c->webhook_max_age_ms,
                                              .keep_ms = c->webhook_keep_ms };
     int code = signature_check_secrets(c->webhook_secrets, err);
+    if (code == 0)
+        code = webhook_headers_check(c->webhook_headers, err);
     return code == 0 ? webhook_policy_new(&options, &s->webhooks.policy, err) : code;
 }
 

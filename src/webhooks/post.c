@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MAX_ADDRESSES = 4, MAX_LINE = 2048, MAX_ANSWER = 16 * 1024, MAX_HEAD = 64 * 1024 };
+enum { MAX_ADDRESSES = 4, MAX_LINE = 8192, MAX_ANSWER = 16 * 1024, MAX_HEAD = 64 * 1024 };
 
 /* --- the end -------------------------------------------------------------------------------
  */
@@ -142,6 +142,10 @@ static bool add_headers(struct webhook_post *p)
     ok = ok && add_line(&p->headers, &line);
     buf_lit(&line, "Expect:"); /* no "100-continue", which would cost a round trip */
     ok = ok && add_line(&p->headers, &line);
+    for (char *const *h = o->settings->headers; ok && h != NULL && *h != NULL; h++) {
+        buf_str(&line, str_of(*h));
+        ok = add_line(&p->headers, &line);
+    }
     if (!ok || o->settings->secrets == NULL)
         return ok;
     buf_lit(&line, "webhook-signature: ");

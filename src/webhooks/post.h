@@ -18,7 +18,10 @@
 struct webhook_settings {
     struct webhook_policy *policy;
     char *const *secrets; /* NULL: not signed */
+    char *const *headers; /* NULL: none more; each "Name: value" */
+    char *const *fields;  /* NULL: all; members of the body that are sent */
     const char *ca;       /* NULL: the system's */
+    size_t per_host;      /* deliveries at a time to one host */
     int64_t timeout_ms, retry_ms, max_age_ms, keep_ms;
 };
 

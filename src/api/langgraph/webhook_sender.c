@@ -21,14 +21,24 @@
 #include "store/webhooks.h"
 #include "webhooks/post.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     EVERY_MS = 250,
-    MAX_BUSY = 32,             /* deliveries at a time */
+    MAX_BUSY = 32,   /* deliveries at a time */
+    MAX_LOOK = 1000, /* that are looked at for hosts that have room */
+    MAX_HOST = 256,
+    MAX_DEPTH = 512,           /* of the body */
     CLAIM_MORE_MS = 5000,      /* beyond the time of an attempt: to store its result */
     RETRY_TIMES = 4,           /* as long after each attempt, */
     MAX_RETRY_MS = 3600 * 1000 /* but no longer than this */
+};
+
+/* Whose places are counted: the host of a URL; empty: the project's own app. */
+struct receiver_host {
+    char name[MAX_HOST];
 };
 
 struct delivery {
@@ -36,6 +46,7 @@ struct delivery {
     struct webhook_sender *sender;
     struct arena mem;       /* of the row */
     struct webhook_row row; /* as it was claimed */
+    struct receiver_host host;
     struct journal_request request;
     struct webhook_post post;
     struct buf body;
@@ -54,15 +65,47 @@ struct webhook_sender {
     struct delivery *busy; /* all that are under way; owned */
     size_t n_busy, n_claiming;
     struct delivery *found; /* by the task; owned */
-    size_t room;
+    size_t n_found, room;
+    struct receiver_host held[MAX_BUSY]; /* of those under way when the task began */
+    size_t n_held;
 };
 
 /* --- the body ------------------------------------------------------------------------------
  */
 
-void webhook_put_body(struct buf *b, const struct webhook_row *row, int64_t now)
+static bool is_among(struct str name, char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (str_eq(name, str_of(*names)))
+            return true;
+    return false;
+}
+
+static void put_fields(struct buf *b, struct str body, char *const *fields)
+{
+    struct json_reader reader LOCAL_READER(SIZE_MAX / 4, MAX_DEPTH);
+    struct json json;
+
+    if (json_read(&reader, body, &json, NULL) != 0) {
+        b->error = ERR_NOMEM; /* it is JSON */
+        return;
+    }
+    json_begin(b);
+    json_each_member(key, value, json.root)
+        if (is_among(json_text(key), fields)) {
+            json_put_key(b, json_text(key));
+            json_put_value(b, value);
+        }
+    json_end(b);
+}
+
+void webhook_put_body(struct buf *b,
+                      const struct webhook_row *row,
+                      int64_t now,
+                      char *const *fields)
 {
     struct buf over LOCAL_BUF(SIZE_MAX / 4);
+    struct buf all LOCAL_BUF(SIZE_MAX / 4);
 
     json_begin(&over);
     json_add_time(&over, "created_at", row->created);
@@ -75,9 +118,11 @@ void webhook_put_body(struct buf *b, const struct webhook_row *row, int64_t now)
     if (!str_absent(row->error))
         json_add_raw(&over, "error", row->error);
     json_end(&over);
-    json_merge(b, row->run, buf_text(&over));
-    if (over.error != 0)
-        b->error = over.error;
+    json_merge(fields != NULL ? &all : b, row->run, buf_text(&over));
+    if (over.error != 0 || all.error != 0)
+        b->error = ERR_NOMEM;
+    else if (fields != NULL)
+        put_fields(b, buf_text(&all), fields);
 }
 
 /* --- one delivery --------------------------------------------------------------------------
@@ -206,7 +251,7 @@ static void post(struct delivery *d)
 
     if (s->client == NULL)
         s->client = http_client_new(http_loop_uv(s->http));
-    webhook_put_body(&d->body, &d->row, now);
+    webhook_put_body(&d->body, &d->row, now, s->settings->fields);
     if (d->body.error != 0 || s->client == NULL) {
         store_result(d, &(struct webhook_result){
                             .outcome = WEBHOOK_NOT_NOW,
@@ -262,15 +307,45 @@ static void claim(struct delivery *d)
 /* --- which are due -------------------------------------------------------------------------
  */
 
+static void host_of(struct str url, struct receiver_host *ret)
+{
+    struct webhook_url parsed;
+    size_t n = webhook_url_parse(url, &parsed, NULL) == 0 ? parsed.host.n : 0;
+
+    n = n < MAX_HOST ? n : MAX_HOST - 1;
+    for (size_t i = 0; i < n; i++)
+        ret->name[i] = (char)tolower((unsigned char)parsed.host.p[i]);
+    ret->name[n] = '\0';
+}
+
+/* A host that is slow keeps its own places busy, and no others. */
+static bool has_room(const struct webhook_sender *s, const struct receiver_host *host)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_held; i++)
+        n += strcmp(s->held[i].name, host->name) == 0;
+    for (const struct delivery *d = s->found; d != NULL; d = d->next)
+        n += strcmp(d->host.name, host->name) == 0;
+    return n < s->settings->per_host;
+}
+
+/* On a thread of the pool, like all that it calls: of the sender it uses what look() has set.
+ */
 static int on_due(void *arg, const struct webhook_row *row)
 {
     struct webhook_sender *s = arg;
-    struct delivery *d = calloc(1, sizeof(*d));
+    struct receiver_host host;
 
+    host_of(row->url, &host);
+    if (!has_room(s, &host))
+        return 0;
+    struct delivery *d = calloc(1, sizeof(*d));
     if (d == NULL)
         return 1;
     d->sender = s;
     d->row = *row;
+    d->host = host;
     arena_init(&d->mem);
     buf_init(&d->body, SIZE_MAX / 4);
     if (!row_copy(&d->mem, &webhook_texts, &d->row)) {
@@ -279,7 +354,7 @@ static int on_due(void *arg, const struct webhook_row *row)
     }
     d->next = s->found;
     s->found = d;
-    return 0;
+    return ++s->n_found < s->room ? 0 : 1;
 }
 
 /* A store that cannot be read is asked again at the next look. */
@@ -287,7 +362,7 @@ static void run_due(struct thread_task *task, struct store *store)
 {
     struct webhook_sender *s = container_of(task, struct webhook_sender, task);
 
-    (void)store_webhooks_due(store, clock_wall_ms(), s->room, on_due, s, NULL);
+    (void)store_webhooks_due(store, clock_wall_ms(), MAX_LOOK, on_due, s, NULL);
 }
 
 static void on_found(struct loop_call *call)
@@ -316,6 +391,9 @@ static void look(struct webhook_sender *s)
         return;
     s->is_asking = true;
     s->room = MAX_BUSY - s->n_busy;
+    s->n_found = s->n_held = 0;
+    for (const struct delivery *d = s->busy; d != NULL; d = d->next)
+        s->held[s->n_held++] = d->host;
     thread_pool_post(app->pool, &s->task);
 }
 

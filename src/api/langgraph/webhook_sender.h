@@ -23,7 +23,10 @@ void webhook_sender_stop(struct webhook_sender *s);
 void webhook_sender_free(struct webhook_sender *s);
 
 /* What is sent at @now, as LangGraph's servers send it: the run, its status and times, the
- * thread's values, the error. */
-void webhook_put_body(struct buf *b, const struct webhook_row *row, int64_t now);
+ * thread's values, the error; of these the members that are among @fields (NULL: all). */
+void webhook_put_body(struct buf *b,
+                      const struct webhook_row *row,
+                      int64_t now,
+                      char *const *fields);
 
 #endif

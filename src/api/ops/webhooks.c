@@ -6,11 +6,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/webhooks.h"
+#include "webhooks/post.h"
 
 enum { DEFAULT_LIST = 50, MAX_LIST = 1000 };
 
 /* Of lists, and with @whole what is sent. */
-static void put_webhook(struct buf *b, const struct webhook_row *row, bool whole)
+static void put_webhook(struct buf *b,
+                        const struct webhook_row *row,
+                        bool whole,
+                        char *const *fields)
 {
     json_begin(b);
     json_add_str(b, "id", row->id);
@@ -32,7 +36,7 @@ static void put_webhook(struct buf *b, const struct webhook_row *row, bool whole
     json_add_time(b, "expires_at", row->expires);
     if (whole) {
         json_key(b, "body");
-        webhook_put_body(b, row, row->tried);
+        webhook_put_body(b, row, row->tried, fields);
     }
     json_end(b);
 }
@@ -53,7 +57,7 @@ static int on_listed(void *arg, const struct webhook_row *row)
 {
     struct webhook_listing *l = arg;
 
-    put_webhook(json_next(&l->query->out), row, false);
+    put_webhook(json_next(&l->query->out), row, false, NULL);
     l->n_listed++;
     l->last_n = row->n;
     return arena_copy(&l->query->mem, row->id, &l->last_id) ? 0 : 1;
@@ -135,7 +139,10 @@ void api_webhooks(struct http_request *req)
 
 static int on_one(void *arg, const struct webhook_row *row)
 {
-    put_webhook(arg, row, true);
+    struct store_query *query = arg;
+    const struct webhook_settings *settings = query->loop->app->webhooks;
+
+    put_webhook(&query->out, row, true, settings != NULL ? settings->fields : NULL);
     return 0;
 }
 
@@ -145,7 +152,7 @@ static void run_one(struct thread_task *task, struct store *store)
     struct error err = { 0 };
     struct str id = str_make(query->job, query->job_n);
 
-    if (store_webhook(store, id, on_one, &query->out, &err) != 0) {
+    if (store_webhook(store, id, on_one, query, &err) != 0) {
         store_query_broke(query, &err);
     } else if (query->out.n == 0) {
         query->status = 404;

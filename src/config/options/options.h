@@ -54,7 +54,7 @@ struct option_table {
     size_t n;
 };
 
-enum { SERVER_OPTIONS_MAX = 96, AGENT_OPTIONS_MAX = 57 };
+enum { SERVER_OPTIONS_MAX = 99, AGENT_OPTIONS_MAX = 57 };
 
 extern const struct option_table server_options; /* of struct server_config */
 extern const struct option_table agent_options;  /* of struct config_agent */

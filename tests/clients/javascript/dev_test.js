@@ -130,7 +130,7 @@ test('a project in Python runs as well', async () => {
 
 test('a project with auth is not served open, and what is not honoured is said', async () => {
     const graphs = { typed: './typed.ts:graph' };
-    const about = { graphs, auth: { path: './auth.ts:auth' }, http: { app: './app.ts:app' }, ui: { a: './a.tsx' }, webhooks: { url: {}, headers: { a: 'b' } } };
+    const about = { graphs, auth: { path: './auth.ts:auth' }, http: { app: './app.ts:app' }, ui: { a: './a.tsx' }, webhooks: { url: { max_url_length: 9 } } };
     const write = (what) => fs.writeFileSync(path.join(folder, 'guarded.json'), JSON.stringify(what));
     const words = ['dev', '--config', 'guarded.json', '--data', 'guarded.db'];
 
@@ -142,7 +142,7 @@ test('a project with auth is not served open, and what is not honoured is said',
     write({ ...about, http: { logging_headers: {} }, ui: {} });
     const open = await new Server([...words, '--ignore-auth'], { cwd: folder }).start();
     await open.stop();
-    for (const name of ['auth', 'http.logging_headers', 'webhooks.headers'])
+    for (const name of ['auth', 'http.logging_headers', 'webhooks.url.max_url_length'])
         assert.equal(open.child.text.match(new RegExp(`'${name}' is ignored`, 'g'))?.length, 1, name);
 
     write({ graphs, auth: null, http: {}, ui: {} }); // they ask for nothing

@@ -273,9 +273,46 @@ def the_dns_is_asked_once_and_nothing_else_is_connected_to():
 
 
 @case
+def headers_are_added_and_only_the_fields_that_are_listed_are_sent():
+    top = "webhook_headers: ['Authorization: Bearer a, b', 'X-Team: blue']\nwebhook_fields: [run_id, status, values]\n"
+    with Receiver() as r, serve(*LOCAL, "--webhook-secrets", SECRETS[0], top=top) as s:
+        run = start(s, r.url)
+        finish(s, values={"n": 1})
+        in_state(s, run, "sent")
+        _, headers, body = r.got[0]
+        equal((headers["Authorization"], headers["X-Team"]), ("Bearer a, b", "blue"))
+        equal(json.loads(body), {"run_id": run, "status": "success", "values": {"n": 1}})
+        Webhook(SECRETS[0]).verify(body, {k.lower(): v for k, v in headers.items()})
+        equal(set(one(s, run)["body"]), {"run_id", "status", "values"})
+
+
+@case
+def a_host_that_is_slow_keeps_no_other_waiting():
+    done = threading.Event()
+    with Receiver(lambda handler, n: done.wait(WAIT) and handler.say(200)) as slow, Receiver() as fast, serve(*LOCAL, "--webhook-per-host", "3", "--webhook-timeout", "60s") as s:
+        late = []
+        for i in range(40):  # more than are sent at a time
+            late.append(start(s, slow.url.replace("127.0.0.1", "LOCALHOST" if i % 2 else "localhost"), f"slow-{i}"))
+            finish(s)
+        until("its places are taken", lambda: len(slow.got) == 3)
+        aside = start(s, fast.url, "fast")
+        finish(s)
+        in_state(s, aside, "sent", 20)
+        equal(len(slow.got), 3)
+        equal(s.get("/v1/webhooks?state=pending&limit=100").json["next"], None)
+        equal(len(s.get("/v1/webhooks?state=pending&limit=100").json["webhooks"]), 40)
+        done.set()
+        for run in late:
+            in_state(s, run, "sent")
+        equal(len(slow.got), 40, "each once")
+
+
+@case
 def wrong_settings_are_refused_at_the_start():
     for flag, value, word in (("--webhook-allow", "ftp://x", "webhook_allow"), ("--webhook-allow", "*x", "webhook_allow"),
-                              ("--webhook-secrets", "whsec_short", "webhook_secrets"), ("--webhook-secrets", "!", "webhook_secrets")):
+                              ("--webhook-secrets", "whsec_short", "webhook_secrets"), ("--webhook-headers", "X-Key", "webhook_headers"),
+                              ("--webhook-headers", "webhook-id:1", "'webhook-id' is set by the server itself"), ("--webhook-headers", "Host:a", "webhook_headers"),
+                              ("--webhook-headers", "X-Key:", "'X-Key' has no value"), ("--webhook-secrets", "!", "webhook_secrets")):
         with serve(flag, value, start=False) as s:
             try:
                 s.start()

@@ -202,6 +202,9 @@ static const char every_option[] = "listen: '[::1]:9'\n"
                                    "webhook_allow: [hooks.example, /hooks]\n"
                                    "webhook_private: [localhost]\n"
                                    "webhook_secrets: [whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==]\n"
+                                   "webhook_headers: ['X-Key:a']\n"
+                                   "webhook_fields: [run_id]\n"
+                                   "webhook_per_host: 7\n"
                                    "webhook_timeout: 44s\n"
                                    "webhook_retry: 45s\n"
                                    "webhook_max_age: 46h\n"
@@ -295,6 +298,9 @@ static void assert_every_option(const struct server_config *c)
     assert_list(c->webhook_allow, "hooks.example /hooks");
     assert_list(c->webhook_private, "localhost");
     assert_list(c->webhook_secrets, "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==");
+    assert_string_equal(c->webhook_headers[0], "X-Key:a");
+    assert_list(c->webhook_fields, "run_id");
+    assert_int_equal(c->webhook_per_host, 7);
     assert_int_equal(c->webhook_timeout_ms, 44000);
     assert_int_equal(c->webhook_retry_ms, 45000);
     assert_int_equal(c->webhook_max_age_ms, 46 * 3600000);
@@ -407,6 +413,9 @@ static size_t spell_all(char *(*spell)(const char *name, const char *value), cha
         "hooks.example,/hooks",
         "localhost",
         "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==",
+        "X-Key:a",
+        "run_id",
+        "7",
         "44s",
         "45s",
         "46h",
