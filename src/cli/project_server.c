@@ -1,11 +1,10 @@
-#define _GNU_SOURCE /* memmem */
 #include "cli/project_server.h"
 
 #include "base/error.h"
 #include "base/text_format.h"
 #include "config/text/strings.h"
+#include "webhooks/headers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -262,59 +261,6 @@ static int add_local(struct project_server *p, const yyjson_val *disable_loopbac
     return code;
 }
 
-/* The value of "env.NAME", whose name must begin with @prefix. */
-static int put_variable(struct buf *b,
-                        struct str expression,
-                        struct str prefix,
-                        struct error *err)
-{
-    struct str name = str_starts(expression, STR("env.")) ? str_skip(expression, 4) : STR("");
-    char text[256];
-
-    if (str_empty(name) || !str_starts(name, prefix) || name.n >= sizeof(text))
-        return error_set(err, ERR_REFUSED,
-                         "'webhooks.headers': '%.*s' is no 'env.NAME' whose name begins with "
-                         "'%.*s' ('webhooks.env_prefix')",
-                         STR_ARG(str_head(expression, 100)), STR_ARG(str_head(prefix, 100)));
-    (void)snprintf(text, sizeof(text), "%.*s", STR_ARG(name)); /* fits */
-    const char *value = getenv(text);
-    if (value == NULL)
-        return error_set(err, ERR_REFUSED,
-                         "'webhooks.headers': there is no variable '%s' in the environment",
-                         text);
-    buf_str(b, str_of(value));
-    return 0;
-}
-
-static struct str without_blanks(struct str s)
-{
-    while (s.n > 0 && s.p[0] == ' ')
-        s = str_skip(s, 1);
-    while (s.n > 0 && s.p[s.n - 1] == ' ')
-        s.n--;
-    return s;
-}
-
-/* Puts @text, with the values of "${{ env.NAME }}". */
-static int put_template(struct buf *b, struct str text, struct str prefix, struct error *err)
-{
-    int code = 0;
-
-    while (code == 0 && text.n > 0) {
-        const char *end = str_starts(text, STR("${{")) ? memmem(text.p, text.n, "}}", 2) : NULL;
-
-        if (end == NULL) {
-            buf_char(b, text.p[0]);
-            text = str_skip(text, 1);
-            continue;
-        }
-        struct str inner = str_make(text.p + 3, (size_t)(end - text.p) - 3);
-        code = put_variable(b, without_blanks(inner), prefix, err);
-        text = str_skip(text, (size_t)(end - text.p) + 2);
-    }
-    return code;
-}
-
 static int read_webhook_headers(struct project_server *p,
                                 const yyjson_val *webhooks,
                                 struct error *err)
@@ -331,8 +277,8 @@ static int read_webhook_headers(struct project_server *p,
         if (!yyjson_is_str(value))
             return error_set(err, ERR_TYPE, "'webhooks.headers' has a value that is no text");
         text_format(&line, "%s: ", json_text(key));
-        int code = put_template(&line, json_text(value),
-                                str_absent(prefix) ? STR("LG_WEBHOOK_") : prefix, err);
+        int code = webhook_header_expand(&line, json_text(value),
+                                         str_absent(prefix) ? STR("LG_WEBHOOK_") : prefix, err);
         if (code != 0)
             return code;
         if (line.error != 0 || strings_add(&p->webhook_headers, buf_text(&line)) != 0)
