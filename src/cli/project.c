@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/text_format.h"
 #include "cli/env_file.h"
+#include "cli/project_members.h"
 #include "config/text/quote.h"
 #include "config/file/resolve.h"
 #include "config/text/strings.h"
@@ -15,12 +16,6 @@
 #include <stdlib.h>
 
 enum { MAX_FILE = 1024 * 1024, MAX_DEPTH = 32 };
-
-/* Null, {} and [] ask for nothing. */
-static bool is_set(yyjson_val *value)
-{
-    return !json_is_null(value) && (!yyjson_is_ctn(value) || yyjson_get_len(value) > 0);
-}
 
 /* --- variables -----------------------------------------------------------------------------
  */
@@ -163,7 +158,7 @@ static int hand_over(const yyjson_val *root,
     yyjson_val *value = json_get(root, str_of(name));
     struct buf text LOCAL_BUF(MAX_FILE);
 
-    if (!is_set(value))
+    if (!project_is_set(value))
         return 0;
     if (!yyjson_is_obj(value))
         return error_set(err, ERR_TYPE, "'%s' is no object", name);
@@ -176,7 +171,7 @@ static int read_ui(struct project *p, const yyjson_val *root, struct error *err)
 {
     int code = hand_over(root, "ui", STR("LANGGRAPH_UI"), err);
 
-    p->has_ui = is_set(json_at(root, "ui"));
+    p->has_ui = project_is_set(json_at(root, "ui"));
     return code != 0 ? code : hand_over(root, "ui_config", STR("LANGGRAPH_UI_CONFIG"), err);
 }
 
@@ -256,6 +251,10 @@ static int read_store(struct project *p, const yyjson_val *root, struct error *e
     if (p->has_store && p->has_index)
         add_ignored(p, "'store.index' is ignored: the project has a store of its own");
     p->has_index = p->has_index && !p->has_store;
+    if (!json_is_null(json_at(ttl, "sweep_interval_minutes")))
+        add_ignored(p,
+                    "'store.ttl.sweep_interval_minutes' is ignored: expired items are gone at "
+                    "once");
     return code != 0 ? code
                      : read_minutes(json_at(ttl, "default_ttl"), "store.ttl.default_ttl",
                                     &p->item_minutes, err);
@@ -283,6 +282,12 @@ static int read_checkpointer(struct project *p, const yyjson_val *root, struct e
     if (p->has_saver && has_kit(p, KIT_JAVASCRIPT))
         add_ignored(p, "'checkpointer.path' is for the graphs in Python: those in JavaScript "
                        "have checkpoints in spoolwire's database only");
+    if (!json_is_null(json_at(ttl, "sweep_interval_minutes")))
+        add_ignored(p, "'checkpointer.ttl.sweep_interval_minutes' is ignored: expired threads "
+                       "are deleted within seconds");
+    if (!json_is_null(json_at(ttl, "sweep_limit")))
+        add_ignored(p, "'checkpointer.ttl.sweep_limit' is ignored: the server chooses how many "
+                       "threads it deletes at a time");
     if (!str_absent(strategy) && !str_is(strategy, "delete"))
         return error_set(err, ERR_REFUSED,
                          "'checkpointer.ttl.strategy': only 'delete' is supported");
@@ -303,7 +308,7 @@ static void note_ignored(struct project *p, const yyjson_val *root)
     };
 
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (is_set(json_get(root, str_of(members[i].name))))
+        if (project_is_set(json_get(root, str_of(members[i].name))))
             add_ignored(p, members[i].sentence);
 }
 
@@ -334,13 +339,12 @@ static void name_member(struct buf *names, struct str name)
     text_format(names, "%s'%s'", names->n > 0 ? ", " : "", quote(name).z);
 }
 
-/* Members that are about images, and those that nobody knows. */
-static int note_others(struct project *p, yyjson_val *root, struct error *err)
+struct others {
+    struct buf images, unknown; /* names */
+};
+
+static void sort_other(void *arg, struct str path)
 {
-    static const char *const honoured[] = {
-        "$schema", "graphs", "env",          "dependencies", "ui",       "ui_config", "auth",
-        "http",    "store",  "checkpointer", "encryption",   "webhooks", "priority",  NULL
-    };
     static const char *const images[] = { "python_version",      "node_version",
                                           "image_distro",        "dockerfile_lines",
                                           "base_image",          "pip_config_file",
@@ -348,21 +352,28 @@ static int note_others(struct project *p, yyjson_val *root, struct error *err)
                                           "keep_pkg_tools",      "_INTERNAL_docker_tag",
                                           "internal_docker_tag", "source",
                                           "docker_compose_file", NULL };
-    struct buf ours LOCAL_BUF(MAX_FILE);
-    struct buf unknown LOCAL_BUF(MAX_FILE);
+    struct others *others = arg;
 
-    json_each_member(key, value, root) {
-        struct str name = json_text(key);
+    name_member(is_one_of(path, images) ? &others->images : &others->unknown, path);
+}
 
-        if (!is_set(value) || is_one_of(name, honoured))
-            continue;
-        name_member(is_one_of(name, images) ? &ours : &unknown, name);
-    }
-    int code = note(p, &ours,
+/* Members that are about images, and those that nobody knows. */
+static int note_others(struct project *p, yyjson_val *root, struct error *err)
+{
+    struct others others;
+
+    buf_init(&others.images, MAX_FILE);
+    buf_init(&others.unknown, MAX_FILE);
+    project_members_unknown(root, sort_other, &others);
+    int code = note(p, &others.images,
                     "about building images, not used here: graphs run in the project's own "
                     "Python and Node",
                     err);
-    return code != 0 ? code : note(p, &unknown, "not known here, and ignored", err);
+    if (code == 0)
+        code = note(p, &others.unknown, "not known here, and ignored", err);
+    buf_done(&others.images);
+    buf_done(&others.unknown);
+    return code;
 }
 
 /* Packages among the dependencies are the user's to install. */

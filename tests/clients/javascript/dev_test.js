@@ -151,6 +151,25 @@ test('a project with auth is not served open, and what is not honoured is said',
     assert.doesNotMatch(plain.child.text, /is ignored/);
 });
 
+test('of every member of langgraph.json that is not honoured it is said once', async () => {
+    const members = JSON.parse(fs.readFileSync(new URL('../../langgraph/members.json', import.meta.url)));
+    const all = { graphs: { typed: './typed.ts:graph' }, store: { ttl: { color: 1 } } };
+    for (const [name, value] of Object.entries({ ...members.ignored, ...members['about images'] })) {
+        const words = name.split('.');
+        const last = words.pop();
+        words.reduce((at, word) => (at[word] ??= {}), all)[last] = value;
+    }
+    fs.writeFileSync(path.join(folder, 'all.json'), JSON.stringify(all));
+    const server = await new Server(['dev', '--config', 'all.json', '--data', 'all.db'], { cwd: folder }).start();
+    await server.stop();
+    const { text } = server.child;
+    for (const name of Object.keys(members.ignored)) assert.equal(text.split(`'${name}' is ignored: `).length, 2, name);
+    const [images] = text.match(/.*: about building images, .*/);
+    for (const name of Object.keys(members['about images'])) assert.equal(images.split(`'${name}'`).length, 2, name);
+    assert.match(text, /'store\.ttl\.color': not known here, and ignored/);
+    assert.equal(text.split('not known here, and ignored').length, 2);
+});
+
 test('nothing is overwritten, and what is wrong with a project is said', () => {
     const run = (...words) => spawnSync(SPOOLWIRE, words, { encoding: 'utf8', cwd: folder });
     const dev = (about) => {
