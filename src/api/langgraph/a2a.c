@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/json_format.h"
 
+#include <stdlib.h>
+
 enum { UNSUPPORTED = -32004, MAX_PROPERTIES = 1000, MAX_METADATA_DEPTH = 256 };
 
 /* What the card has of the assistant; in the memory of the call. */
@@ -271,6 +273,9 @@ void api_a2a_card(struct http_request *req)
 
     if (str_absent(id))
         id = http_query(req, "assistant_id");
+    const char *usual = getenv("DEFAULT_A2A_ASSISTANT_ID"); /* as with LangGraph's server */
+    if (str_empty(id) && usual != NULL)
+        id = str_of(usual);
     if (str_empty(id))
         (void)refuse(req, 400, "Missing required query parameter: assistant_id");
     else

@@ -133,6 +133,9 @@ def an_assistant_has_an_agent_card():
         equal(alone, {"required": [], "properties": [], "supportsA2A": False}, "nobody can be asked")
         a = s.post("/a2a/agent", {"jsonrpc": "2.0", "id": 7, "method": "message/send", "params": {}})
         equal((a.status, a.json["id"], a.json["error"]["code"]), (200, 7, -32004), repr(a))
+    with Server(*FLAGS, agents=AGENTS, env={"DEFAULT_A2A_ASSISTANT_ID": "agent"}) as s:
+        equal(card(s, "/.well-known/agent-card.json")["name"], "agent")
+        equal(s.get("/.well-known/agent-card.json?assistant_id=none").status, 404)
     with Server(*FLAGS, "--disabled-routes=a2a", agents=AGENTS) as s:
         for path in "/a2a/agent", "/.well-known/agent-card.json?assistant_id=agent", "/a2a/agent/.well-known/agent.json":
             equal(s.get(path).status, 404, path)
