@@ -3,7 +3,7 @@
 import json
 import time
 
-from gateway import OPENING, STORY, Worker, at_once, interrupt, play, token
+from gateway import OPENING, STORY, Stream, Worker, at_once, interrupt, play, token
 from gateways import AGENTS, SHARDS, Gateway, check, cluster, database, equal, new_url, os, texts, until, verify, writer_of
 from harness import case, cases, contains, spoolwire
 
@@ -279,6 +279,29 @@ def a_question_is_answered_on_any_gateway():
         answered = c.post(f"/v1/jobs/{job}/answer", {"value": "yes"})
         equal(answered.status, 200, repr(answered))
         until("it is answered", lambda: not a.get("/v1/interrupts").json["interrupts"])
+
+
+def joined(gateway, thread, run):
+    """The events of an ended run's stream."""
+    with Stream(gateway, f"/threads/{thread}/runs/{run}/stream") as stream:
+        events = [f.event for f in stream.rest().frames]
+        equal(stream.ended, "clean")
+        return events
+
+
+@case
+def a_run_that_was_read_on_one_gateway_gives_its_end_alone_on_the_others():
+    """Nobody had read it before it ended: the first one who joins it gets everything, wherever that is."""
+    with cluster() as (a, b, c):
+        for first, second in ((b, c), (c, a), (a, b)):
+            thread = a.post("/threads", {}).json["thread_id"]
+            run = c.post(f"/threads/{thread}/runs", {"assistant_id": "pull", "input": {}, "stream_mode": "custom"}).json["run_id"]
+            lease = Worker(b).lease()
+            lease.send({"namespace": [], "mode": "custom", "payload": {"n": 1}})
+            equal(lease.finish(), "succeeded")
+            equal(joined(first, thread, run), ["metadata", "custom"])
+            for g in (second, first):  # the mark is stored while the first one reads
+                until("it is known there", lambda g=g, t=thread, r=run: joined(g, t, r) == [])
 
 
 @case
