@@ -98,7 +98,11 @@ static struct str join_halves(struct fold *f,
 
 static struct str message_id(struct fold *f, const struct run *run, struct str id, int *err)
 {
-    if (run->message.p != NULL)
+    /* Of stream parts readers get what LangGraph streams: its empty last chunk has an id of its
+     * own. */
+    bool is_own = run->derived && id.n > 0;
+
+    if (run->message.p != NULL && !is_own)
         return run->message;
     if (id.n > 0)
         return id;
