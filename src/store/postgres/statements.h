@@ -224,8 +224,11 @@
     X(ITEMS, SQL_SELECT_ITEMS "AND namespace >= ? AND (?3::bytea IS NULL OR "          \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
       "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key LIMIT " STORE_ITEMS_MAX) \
+    /* A plain join compares each item with all vectors of its owner until the tables were       \
+     * analysed; OFFSET keeps it a look into the index for each. */                     \
     X(ITEMS_INDEXED, "SELECT namespace, key, value, created, updated, ttl_ms, expires, vectors " \
-      "FROM items JOIN item_vectors USING (owner, namespace, key) WHERE owner = ? "    \
+      "FROM items i JOIN LATERAL (SELECT vectors FROM item_vectors v WHERE v.owner = i.owner " \
+      "AND v.namespace = i.namespace AND v.key = i.key OFFSET 0) v ON true WHERE owner = ? " \
       "AND namespace >= ? AND (?3::bytea IS NULL OR "                                  \
       "namespace < substring(?3::bytea FROM 1 FOR length(?3::bytea) - 1) || '/'::bytea) "            \
       "AND (expires = 0 OR expires > ?4) ORDER BY updated DESC, namespace, key LIMIT " STORE_ITEMS_MAX) \
