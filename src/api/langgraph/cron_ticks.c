@@ -292,7 +292,8 @@ int cron_ticks_new(struct http_loop *http, struct app_loop *loop, struct cron_ti
 void cron_ticks_stop(struct cron_ticks *t)
 {
     t->is_stopped = true;
-    for (size_t i = 0; i < t->n_due; i++)
+    /* While the store is asked, another thread fills them, and none is under way. */
+    for (size_t i = 0; !t->is_asking && i < t->n_due; i++)
         if (t->due[i].req != NULL)
             http_inner_leave(t->due[i].req);
     uv_close((uv_handle_t *)&t->timer, NULL);
