@@ -134,6 +134,17 @@ def waiting_gives_the_last_values_or_the_question():
         equal(a, LAST_VALUES)
 
 
+@case
+def waiting_gives_what_tasks_beside_a_question_wrote():
+    # Python's graphs tell the state once more when they stop: with what the tasks that have ended wrote.
+    question = {"id": "q1", "value": "b?"}
+    parts = [[[], "values", {"notes": ["in"]}], [[], "updates", {"a": {"notes": ["a"]}}], [[], "updates", {"__interrupt__": [question]}],
+             [[], "values", {"notes": ["in"], "__interrupt__": [question]}], [[], "values", {"notes": ["in", "a"]}]]
+    with serve() as s, Player(s, until_question=parts):
+        a = read_wait(s, f"/threads/{new_thread(s)}/runs/wait", {"assistant_id": "agent", "input": INPUT})
+        equal(a, {"notes": ["in", "a"], "__interrupt__": [question]})
+
+
 def read_wait(server, path, body):
     """The answer of `wait`; newlines may come before it."""
     a = server.post(path, body)
