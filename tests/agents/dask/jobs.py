@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import replace
 
 from cluster import AGENTS, HERE, KIT, MANY, PULL, Cluster, Process, Server, agents, bridge, environment, said, scene, shared
 from gateway import until
 from distributed import Client
 from harness import case, check, equal
-from spoolwire.agent_process import AgentProcesses
+from spoolwire.agent_process import AgentProcess, AgentProcesses
 from spoolwire.ticket import Ticket
 
 
@@ -93,6 +94,19 @@ def an_agents_process_without_tickets_exits():
             equal(processes.run(ticket, "me", lambda: False), {"jobs": 1})
             pid = pid_of(s, job)
             until("it is gone", lambda pid=pid: not os.path.exists(f"/proc/{pid}"))
+
+
+@case
+def an_outcome_that_comes_before_it_is_waited_for_is_kept():
+    sys.path.append(AGENTS)
+    lock = threading.Lock()
+    with Server(agents={"mine": PULL}) as s:
+        ticket = Ticket("mine", "dask_agents:talk", s.url, bridge="b")
+        process = AgentProcess(ticket, lock, idle=0.5)
+        with lock:
+            number, answer = process.begin(ticket, "me")
+        until("it is there", lambda: not answer.empty())
+        equal(process.follow(number, answer, lambda: True), {"jobs": 0})
 
 
 @case

@@ -263,6 +263,7 @@ def a_name_that_means_a_private_address_is_not_connected_to():
 def the_dns_is_asked_once_and_nothing_else_is_connected_to():
     apart = ["unshare", "--mount", "--net", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        check("CI" not in os.environ, "this must be tried there")
         print("    skipped: this user may not have a network of its own")
         return
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rebinding.py")

@@ -52,8 +52,8 @@ class AgentProcesses:
             process = self._known.get(key)
             if process is None or process.has_ended:
                 process = self._known[key] = AgentProcess(ticket, self._lock, self._idle)
-            number = process.begin(ticket, worker)
-        return process.follow(number, is_stopping)
+            number, answer = process.begin(ticket, worker)
+        return process.follow(number, answer, is_stopping)
 
 
 class AgentProcess:
@@ -70,14 +70,15 @@ class AgentProcess:
             env=environment(ticket), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def begin(self, ticket: Ticket, worker: str) -> int:
+    def begin(self, ticket: Ticket, worker: str) -> tuple[int, queue.SimpleQueue[Outcome]]:
+        """The ticket's number, and where its outcome comes, maybe before this returns."""
         self._count += 1
-        self._answers[self._count] = queue.SimpleQueue()
+        answer = self._answers[self._count] = queue.SimpleQueue()
         self._say({"ticket": self._count, "of": asdict(ticket), "worker": worker})
-        return self._count
+        return self._count, answer
 
-    def follow(self, number: int, is_stopping: Callable[[], bool]) -> Outcome:
-        answer, has_told = self._answers[number], False
+    def follow(self, number: int, answer: queue.SimpleQueue[Outcome], is_stopping: Callable[[], bool]) -> Outcome:
+        has_told = False
         while True:
             try:
                 return answer.get(timeout=STOP_POLL)
@@ -159,8 +160,8 @@ class Tickets:
         for said in self._lines():
             number = said["ticket"]
             if said.get("stop"):
-                if number in self._running:
-                    self._running[number].set()
+                if (ends := self._running.get(number)) is not None:  # it has not ended meanwhile
+                    ends.set()
             else:
                 stop = self._running[number] = threading.Event()
                 self._threads.submit(self._work, number, Ticket(**said["of"]), said["worker"], stop)
